@@ -150,6 +150,13 @@ fn register_settings(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), String> {
             let name = String::from_utf8_lossy(name).into_owned();
             return Err(format!("the argument {name} is given twice"));
         }
+        if !is_word(value.bytes()) {
+            let name = String::from_utf8_lossy(name).into_owned();
+            return Err(format!(
+                "CONFIG REWRITE would write the argument {name} without its quotes; set it in a \
+                 seckill.* line"
+            ));
+        }
         given.push((name, value.bytes()));
     }
     for setting in SETTINGS {
@@ -160,6 +167,14 @@ fn register_settings(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), String> {
             .map_err(|reason| format!("{} {reason}", name.to_string_lossy()))?;
     }
     Ok(())
+}
+
+/// Is this one word of a line in redis.conf without quotes? The server writes arguments so, and
+/// would start from others with another configuration, or not at all.
+fn is_word(value: &[u8]) -> bool {
+    let needs_quotes =
+        |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'\x0b' | b'"' | b'\'');
+    !value.is_empty() && !value.iter().any(needs_quotes)
 }
 
 struct ModuleInfo;

@@ -83,8 +83,8 @@ errors! {
     LastSale "ERR" "no sale id is left above that of the voucher's last sale";
     /// The key of the last sale holds no sale id.
     LastSaleGarbled "ERR" "the id of this voucher's last sale can't be read, see SECKILL.CREATE";
-    /// `RESTOCK 0 ... FOR`.
-    NoUnitsFor "ERR" "FOR needs a delta other than 0";
+    /// `RESTOCK ... FOR` without `SALE`, or without units to add or to take away.
+    BareFor "ERR" "FOR needs SALE, and a delta other than 0";
     /// The request names another sale of the voucher.
     Sale "SALE" "this voucher has another sale than the one named, see SECKILL.INFO";
     /// Fewer units are left than the command removes.
@@ -161,9 +161,9 @@ errors! {
     TooManyArticles { max: usize } "ERR" "at most {max} vouchers are allowed";
     /// Two articles of a cart have a key in common.
     SameVoucher "ERR" "a voucher can be named once";
-    /// Longer users and order ids than one command takes.
-    TooManyBytes { max: usize } "ERR"
-        "at most {max} bytes of users and orderids together are allowed";
+    /// Longer names than one command takes.
+    TooManyBytes { of: &'static str, max: usize } "ERR"
+        "at most {max} bytes of {of} together are allowed";
     /// The argument is not the cursor of an audit.
     Cursor "ERR" "cursor must be 0 or the cursor of the last reply";
     /// A sale that is too large to be audited by one command.

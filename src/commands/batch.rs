@@ -27,7 +27,15 @@ use std::collections::HashSet;
 /// The maximum of bytes of all users and order ids together: 128 for each name of a full batch.
 /// They are copied to keys, to the append-only file and to replicas. Up to here that costs less
 /// than the tries themselves.
-const BYTES_MAX: usize = 262_144;
+pub(super) const BYTES_MAX: usize = 262_144;
+
+/// Refuses a command with more bytes of names.
+pub(super) fn check_bytes(bytes: usize, of: &'static str) -> Result<(), CommandError> {
+    if bytes > BYTES_MAX {
+        return Err(CommandError::TooManyBytes { of, max: BYTES_MAX });
+    }
+    Ok(())
+}
 
 /// The result of one try of a batch. An error concerns this try only.
 type Answer = Result<tries::TryAnswer, CommandError>;
@@ -64,9 +72,7 @@ impl<'a> Batch<'a> {
                 Err(_) => has_long = true,
             }
         }
-        if bytes > BYTES_MAX {
-            return Err(CommandError::TooManyBytes { max: BYTES_MAX });
-        }
+        check_bytes(bytes, "users and orderids")?;
         Ok(Self { pairs, has_long, ids: None })
     }
 

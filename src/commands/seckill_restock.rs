@@ -3,8 +3,8 @@
 
 use super::decided::apply_to_all;
 use super::{Answering, Command, ORDER_ID, SALE, USER, VOUCHER};
-use crate::args::{Arguments, Either, arguments};
-use crate::error::{CommandError, Options};
+use crate::args::{Either, arguments};
+use crate::error::CommandError;
 use crate::keyspace::names::Name;
 use crate::keyspace::opening::Opening;
 use crate::memory::Memory;
@@ -58,13 +58,12 @@ impl Command for Restock {
         };
         let how = match (how, order) {
             (how, None) => how,
-            (sales::Restock::By(0), Some(_)) => return Err(CommandError::NoUnitsFor),
             // Without the sale, a late repeat would change the next one.
-            (sales::Restock::By(delta), Some((user, id))) if meant.is_some() => {
+            (sales::Restock::By(delta), Some((user, id))) if delta != 0 && meant.is_some() => {
                 let order = Name::read(&outside_field(user.0.bytes(), id.0.bytes()));
                 sales::Restock::For { delta, order }
             }
-            (_, Some(_)) => return Err(CommandError::Syntax { options: Options(Given::ALL) }),
+            (_, Some(_)) => return Err(CommandError::BareFor),
         };
         let opening = Opening::new(ctx, &memory.vouchers, voucher)?;
         let sale = memory.arrivals.sale(&opening)?;

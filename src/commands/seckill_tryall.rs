@@ -1,10 +1,12 @@
 //! `SECKILL.TRYALL voucher units [voucher units ...] user orderid`: sells all articles of a cart to
 //! a user, or none.
 
+use super::batch::{BYTES_MAX, check_bytes};
 use super::seckill_try::{GENERATE, TRIED};
 use super::tried::{counted, expire, try_once};
 use super::{Answering, Command, ORDER_ID, UNITS, USER};
 use crate::args::{Articles, arguments, check_storable};
+use crate::config;
 use crate::error::CommandError;
 use crate::keyspace::apply::cart::take_cart;
 use crate::keyspace::names::Name;
@@ -42,6 +44,17 @@ arguments! {
 
 const ARTICLES: ArgSpec = ArgSpec::repeated(c"article", &[TRIED, UNITS], ARTICLES_MAX).before(2);
 
+/// While no name is longer, no cart has more bytes of names than a command takes.
+const NAME_BYTES_MAX: usize = BYTES_MAX / (3 * ARTICLES_MAX);
+
+/// Refuses more bytes of names. Each article has a copy of the user and of the order id.
+#[cold]
+fn check_names(given: &Articles<'_>, user: User<'_>, id: OrderId<'_>) -> Result<(), CommandError> {
+    let copied = user.0.bytes().len().saturating_add(id.0.bytes().len());
+    let lens = given.iter().map(|(voucher, _)| voucher.0.bytes().len().saturating_add(copied));
+    check_bytes(lens.fold(0, usize::saturating_add), "vouchers, users and orderids")
+}
+
 struct TryAll;
 
 impl Command for TryAll {
@@ -50,6 +63,9 @@ impl Command for TryAll {
     fn run<'a>(ctx: Ctx<'a>, memory: &'a Memory, given: Given<'a>) -> Result<Reply, CommandError> {
         let Given { articles: given, user, id } = given;
         check_storable(user.0, id.0)?;
+        if config::name_bytes_max() > NAME_BYTES_MAX {
+            check_names(&given, user, id)?;
+        }
         if id.0.bytes() == GENERATE {
             // A cart must be repeatable.
             return Err(CommandError::GeneratedId);

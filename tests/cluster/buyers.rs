@@ -56,12 +56,19 @@ fn command(words: &str) -> Cmd {
 }
 
 impl Goods {
+    /// The second article of carts: another managed voucher in the slot, and the stream, of the
+    /// first.
+    pub fn beside(&self) -> String {
+        format!("{{{}}}2", self.managed)
+    }
+
     /// Creates the stocks and vouchers.
     pub fn open(&self, nodes: &Nodes) {
         let mut connection = connect(nodes);
         let Self { managed, bare, keys, stock, hold_ms } = self;
         for words in [
             format!("SECKILL.CREATE {managed} {stock} HOLD {hold_ms}"),
+            format!("SECKILL.CREATE {} {stock} HOLD {hold_ms}", self.beside()),
             format!("SET seckill:stock:{{{bare}}} {stock}"),
             format!("SET stock:{{{keys}}} {stock}"),
         ] {
@@ -84,7 +91,7 @@ impl Goods {
             let names = names.map(|name| format!("{name}:{{{voucher}}}"));
             let left: i64 = text(&ask(format!("GET {}", names[0]))).parse().expect("a stock");
             let buyers = names_in(ask(format!("SMEMBERS {}", names[1])));
-            let orders = orders_in(ask(format!("XRANGE {} - +", names[2])));
+            let orders = orders_of(voucher, ask(format!("XRANGE {} - +", names[2])));
             assert_eq!(left + buyers.len() as i64, *stock, "{voucher}: left and sold");
             assert!(left >= 0, "{voucher}: {left}");
             assert_eq!(orders.len(), buyers.len(), "{voucher}: entries and buyers");
@@ -96,17 +103,18 @@ impl Goods {
         assert_eq!((audit.differences(), audit.number("total")), (Vec::new(), *stock));
         let buyers = names_in(ask(format!("SMEMBERS seckill:order:{{{managed}}}")));
         let accepted = answers.accepted.get(managed).cloned().unwrap_or_default();
-        let released = orders_in(ask(format!("XRANGE stream.orders.released:{{{managed}}} - +")));
+        let stream = |kind: &str| format!("XRANGE stream.orders{kind}:{{{managed}}} - +");
+        let released = orders_of(managed, ask(stream(".released")));
         let gone: BTreeSet<_> = released.iter().cloned().collect();
         assert_eq!(released.len(), gone.len(), "{managed}: given back once");
         assert!(gone.is_superset(&answers.cancelled) && gone.is_disjoint(&answers.confirmed));
         assert!(*hold_ms < LONG_MS || gone == answers.cancelled, "{managed}: give-backs");
         let live: BTreeSet<_> = accepted.difference(&gone).cloned().collect();
         assert_eq!(live, buyers, "{managed}: who was accepted and has not given back");
-        let orders = orders_in(ask(format!("XRANGE stream.orders:{{{managed}}} - +")));
+        let orders = orders_of(managed, ask(stream("")));
         assert_eq!(orders.len(), accepted.len());
         assert_eq!(orders.into_iter().collect::<BTreeSet<_>>(), accepted, "{managed}: entries");
-        let paid = orders_in(ask(format!("XRANGE stream.orders.confirmed:{{{managed}}} - +")));
+        let paid = orders_of(managed, ask(stream(".confirmed")));
         let count = paid.len();
         let paid: BTreeSet<_> = paid.into_iter().collect();
         assert_eq!((count, &paid), (paid.len(), &answers.confirmed), "{managed}: confirmations");
@@ -115,6 +123,16 @@ impl Goods {
             let Value::Array(order) = order else { panic!("{order:?}") };
             assert_eq!(text(&order[5]), "sold", "{user}");
         }
+        // Who has bought a cart has both of its articles, and nobody else has the second.
+        let beside = self.beside();
+        let audit = nodes.servers[nodes.owner(managed)].audited(&beside);
+        assert_eq!((audit.differences(), audit.number("total")), (Vec::new(), *stock));
+        let carts = answers.accepted.get(&beside).cloned().unwrap_or_default();
+        assert!(!carts.is_empty() && carts.is_subset(&accepted), "carts");
+        assert_eq!(audit.number("orders"), carts.len() as i64, "{beside}: orders in the book");
+        let orders = orders_of(&beside, ask(stream("")));
+        assert_eq!(orders.len(), carts.len());
+        assert_eq!(orders.into_iter().collect::<BTreeSet<_>>(), carts, "{beside}: entries");
     }
 }
 
@@ -124,8 +142,18 @@ pub fn names_in(reply: Value) -> BTreeSet<String> {
 
 /// The users of a stream's entries.
 pub fn orders_in(reply: Value) -> Vec<String> {
+    users_of(reply, |_| true)
+}
+
+/// Those of the entries of one voucher.
+fn orders_of(voucher: &str, reply: Value) -> Vec<String> {
+    users_of(reply, |other| other == voucher)
+}
+
+fn users_of(reply: Value, is_meant: impl Fn(&str) -> bool) -> Vec<String> {
     let entries: Vec<(String, Vec<String>)> = redis::from_redis_value(reply).expect("entries");
-    entries.into_iter().map(|(_, mut fields)| fields.swap_remove(1)).collect()
+    let meant = entries.into_iter().filter(|(_, fields)| is_meant(&fields[3]));
+    meant.map(|(_, mut fields)| fields.swap_remove(1)).collect()
 }
 
 pub fn connect(nodes: &Nodes) -> ClusterConnection {
@@ -221,24 +249,44 @@ impl Buyer {
         let outcomes: Vec<i64> = self.ask(&words);
         assert_eq!(outcomes.len(), users.len());
         for (user, _) in users.iter().zip(outcomes).filter(|(_, outcome)| *outcome == 0) {
-            let accepted = self.answers.accepted.entry(voucher.to_owned()).or_default();
-            assert!(accepted.insert(user.clone()), "{user}: accepted twice");
+            self.accept(voucher, user);
         }
     }
 
-    /// One user tries for all three, and confirms, cancels, or neither. One in ten comes with two
-    /// more who only buy.
+    /// Notes that a user has bought.
+    fn accept(&mut self, voucher: &str, user: &str) {
+        let accepted = self.answers.accepted.entry(voucher.to_owned()).or_default();
+        assert!(accepted.insert(user.to_owned()), "{user}: accepted twice");
+    }
+
+    /// Tries for the managed voucher and the one beside it in one order.
+    fn cart(&mut self, goods: &Goods, user: &str) {
+        let articles = [goods.managed.clone(), goods.beside()];
+        let words = format!("SECKILL.TRYALL {} 1 {} 1 {user} o-{user}", articles[0], articles[1]);
+        let outcomes: Vec<i64> = self.ask(&words);
+        let bought = outcomes == [0, 0];
+        assert!(bought || !outcomes.contains(&0), "{user}: {outcomes:?}");
+        if bought {
+            articles.iter().for_each(|voucher| self.accept(voucher, user));
+        }
+    }
+
+    /// One user tries for all three, one in three for a cart with the first of them, and confirms,
+    /// cancels, or neither. One in ten comes with two more who only buy.
     fn shop(&mut self, goods: &Goods, user: &str) {
         let Goods { managed, bare, keys, .. } = goods;
         let by_keys = format!("stock:{{{keys}}} buyers:{{{keys}}} orders:{{{keys}}}");
+        if user.ends_with(['0', '5', '8']) {
+            self.cart(goods, user);
+        } else if self.ask::<i64>(&format!("SECKILL.TRY {managed} {user} o-{user}")) == 0 {
+            self.accept(managed, user);
+        }
         for (voucher, words) in [
-            (managed, format!("SECKILL.TRY {managed} {user} o-{user}")),
             (bare, format!("SECKILL.TRY {bare} {user} o-{user}")),
             (keys, format!("SECKILL.TRYKEYS {by_keys} {keys} {user} o-{user}")),
         ] {
             if self.ask::<i64>(&words) == 0 {
-                let accepted = self.answers.accepted.entry(voucher.clone()).or_default();
-                assert!(accepted.insert(user.to_owned()), "{user}: accepted twice");
+                self.accept(voucher, user);
             }
         }
         let has = self.answers.accepted.get(managed).is_some_and(|users| users.contains(user));

@@ -143,7 +143,8 @@ fn wait_until_forgotten(server: &Server) {
 fn check_at_rest(nodes: &Nodes, goods: &Goods) {
     let from = nodes.owner(&goods.managed);
     let (owner, replica) = (&nodes.servers[from], &nodes.servers[from + PRIMARIES]);
-    let holds = format!("EXISTS seckill:hold:{{{}}}", goods.managed);
+    let holds =
+        format!("EXISTS seckill:hold:{{{}}} seckill:hold:{}", goods.managed, goods.beside());
     owner.until("all holds to end", || owner.say(&holds) == "0");
     owner.wait_for_replica(replica);
     assert_eq!(owner.digest(), replica.digest());

@@ -63,6 +63,18 @@ fn arguments_are_read_before_anything_else() {
     assert_eq!(codes(&server, &format!("{} ann o1", pairs(32))), [0; 32]);
 }
 
+/// Where names may be long: else a cart of the longest ones would stop the server for 35 ms.
+#[test]
+fn a_cart_has_no_more_bytes_of_names_than_a_batch() {
+    let server = Server::observed().config("seckill.name-bytes-max 65536").start();
+    server.check("> SECKILL.CREATE v0 3\nOK\n> SECKILL.CREATE v1 3\nOK");
+    let (user, id) = ("u".repeat(65_536), "o".repeat(65_534));
+    let error = server.refused(&format!("SECKILL.TRYALL v0 1 v1 1 {user} {id}o"), "ERR");
+    let wanted = "ERR at most 262144 bytes of vouchers, users and orderids together are allowed";
+    assert_eq!(error, wanted);
+    assert_eq!(codes(&server, &format!("v0 1 v1 1 {user} {id}")), [0, 0]);
+}
+
 /// By tags or by prefixes.
 #[test]
 fn no_two_articles_have_a_key_in_common() {

@@ -54,7 +54,7 @@ fn users_of_compose(folder: &Path) -> Vec<String> {
     let entrypoint = folder.join("docker-entrypoint.sh");
     write_program(&entrypoint, "#!/bin/sh\necho \"$@\"\nenv\n");
     let mut start = Command::new(root().join("packaging/seckill-users"));
-    start.arg("seckill.conf").env("TMPDIR", folder);
+    start.arg("seckill.conf").env("TMPDIR", folder).current_dir(folder);
     start.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").expect("a path")));
     for variable in page("packaging/compose.env").lines().filter_map(|line| line.strip_suffix('='))
     {
@@ -68,6 +68,20 @@ fn users_of_compose(folder: &Path) -> Vec<String> {
     assert!(!said.contains("# own"), "{said}");
     assert_eq!(fs::metadata(&users).expect("a file").permissions().mode() & 0o777, 0o600);
     fs::read_to_string(users).expect("users").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_server_of_compose_does_not_load_half_of_a_try() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let aof = folder.path().join("appendonlydir");
+    fs::create_dir(&aof).expect("a folder");
+    let manifest = "file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type i\n";
+    fs::write(aof.join("appendonly.aof.manifest"), manifest).expect("a manifest");
+    let whole = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";
+    let half = format!("{whole}*1\r\n$5\r\nMULTI\r\n{whole}");
+    fs::write(aof.join("a.1.incr.aof"), half).expect("a file");
+    users_of_compose(folder.path());
+    assert_eq!(fs::read_to_string(aof.join("a.1.incr.aof")).expect("the file"), whole);
 }
 
 #[test]

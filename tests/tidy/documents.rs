@@ -71,6 +71,18 @@ fn pages() -> Vec<(String, String)> {
     pages
 }
 
+/// Readers see a line of text right below a table as its last row.
+#[test]
+fn tables_end_with_an_empty_line() {
+    for (name, page) in pages() {
+        for (row, below) in page.lines().zip(page.lines().skip(1)) {
+            let is_row = |line: &str| line.starts_with('|');
+            let ends = !is_row(row) || is_row(below) || below.is_empty();
+            assert!(ends, "{name}: no empty line before: {below}");
+        }
+    }
+}
+
 /// A page without its code blocks, and with `_` for inline code, in which brackets are no links.
 pub(crate) fn prose(page: &str) -> String {
     let mut fenced = false;
