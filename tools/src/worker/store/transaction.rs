@@ -1,7 +1,5 @@
 //! A transaction in any of the databases.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use sqlx::database::HasStatementCache;
 #[cfg(feature = "databases")]
 use sqlx::mysql::MySqlPool;
@@ -14,8 +12,10 @@ use sqlx::{
 };
 #[cfg(feature = "databases")]
 use sqlx::{MySql, Postgres};
-use tracing::info;
 
+use super::prepared::are_lent;
+#[cfg(feature = "databases")]
+use super::prepared::lends_connections;
 use crate::sql::{Arg, Columns, Kind, Statement, Value};
 use crate::statements::ShopStatement;
 use crate::statements::text::SAVEPOINT;
@@ -64,10 +64,13 @@ macro_rules! each {
 
 /// At a stricter level, which a shop may have set for all, a payment that another worker has just
 /// written would not be seen. Without the second, a plan made while the tables were empty would be
-/// cached for long. For the transaction alone: a pooler's connection is another client's then.
+/// cached for long. Without the third, a session that waits for a lock outlives the worker's
+/// patience and its connection, and with each further try there is one more. For the transaction
+/// alone: a pooler's connection is another client's then.
 #[cfg(feature = "databases")]
-pub const BEGIN_POSTGRES: &str =
-    "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plan_cache_mode = force_custom_plan";
+pub const BEGIN_POSTGRES: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; \
+     SET LOCAL plan_cache_mode = force_custom_plan; \
+     SELECT set_config('lock_timeout', '60s', true) WHERE current_setting('lock_timeout') = '0'";
 
 /// In MariaDB's mode ORACLE, `BEGIN` alone is the start of a block of statements.
 #[cfg(feature = "databases")]
@@ -98,22 +101,6 @@ pub fn begin_postgres() -> String {
 pub fn is_lent(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| LENT.contains(&&*code))
-}
-
-/// Whether a pooler lends connections for one transaction, to whoever is next: a prepared statement
-/// of a session would be missing, or another client's of the same name, which may change anything.
-static LENDS_CONNECTIONS: AtomicBool = AtomicBool::new(false);
-
-/// Was a pooler seen? Connections that are older than the answer may have prepared statements.
-fn are_lent() -> bool {
-    LENDS_CONNECTIONS.load(Ordering::Relaxed)
-}
-
-/// A pooler was seen: from now on no prepared statement outlives its transaction.
-pub fn lends_connections() {
-    if !LENDS_CONNECTIONS.swap(true, Ordering::Relaxed) {
-        info!("a pooler lends the database's connections, so no statement stays prepared");
-    }
 }
 
 impl Pool {
