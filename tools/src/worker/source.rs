@@ -108,7 +108,7 @@ impl Source {
 
     /// Runs commands in a transaction. A full Redis 7.0 queues none: there they are sent together,
     /// and another client may do something in between.
-    async fn at_once(&mut self, commands: &[&Cmd]) -> RedisResult<Vec<Value>> {
+    pub async fn at_once(&mut self, commands: &[&Cmd]) -> RedisResult<Vec<Value>> {
         let done = self.transact(commands).await;
         if !done.as_ref().is_err_and(is_full) {
             return Ok(done?.unwrap_or_default());
