@@ -325,3 +325,17 @@ fn a_statement_that_is_sent_alone_is_named_at_the_start() {
         shop.check();
     }
 }
+
+/// MariaDB tells then what it changed, not how many.
+#[test]
+fn a_statement_that_returns_rows_has_changed_them() {
+    let Some(database) = Database::open(Kind::MariaDb) else { return };
+    let mut shop = Shop::open(database);
+    shop.sql("CREATE TABLE told (id VARCHAR(64))");
+    shop.sell("1", 100);
+    shop.buy_many("1", 0..5);
+    let file = shop.statements("on_sold = [\"INSERT INTO told VALUES (:order_id) RETURNING id\"]");
+    shop.drain(&["--statements", &file]);
+    assert_eq!(shop.counted("told"), 5);
+    shop.check();
+}

@@ -1,5 +1,6 @@
 //! A transaction in any of the databases.
 
+use futures_util::StreamExt;
 use sqlx::database::HasStatementCache;
 #[cfg(feature = "databases")]
 use sqlx::mysql::MySqlPool;
@@ -8,7 +9,7 @@ use sqlx::postgres::PgPool;
 use sqlx::query::Query;
 use sqlx::sqlite::SqlitePool;
 use sqlx::{
-    ColumnIndex, Connection, Database, Decode, Encode, Executor, Sqlite, Transaction, Type,
+    ColumnIndex, Connection, Database, Decode, Either, Encode, Executor, Sqlite, Transaction, Type,
 };
 #[cfg(feature = "databases")]
 use sqlx::{MySql, Postgres};
@@ -19,10 +20,6 @@ use super::prepared::lends_connections;
 use crate::sql::{Arg, Columns, Kind, Statement, Value};
 use crate::statements::ShopStatement;
 use crate::statements::text::SAVEPOINT;
-#[cfg(feature = "databases")]
-use futures_util::StreamExt;
-#[cfg(feature = "databases")]
-use sqlx::Either;
 
 #[derive(Clone, Debug)]
 pub enum Pool {
@@ -174,10 +171,18 @@ impl Open {
     }
 
     /// Runs a statement. Returns how many rows it changed, or matched with the new values already
-    /// set.
+    /// set, or returned.
     pub async fn run(&mut self, sql: &str, args: &[Arg<'_>]) -> sqlx::Result<u64> {
         each!(Self, self, open => {
-            bound(sql, args).execute(&mut **open).await.map(|done| done.rows_affected())
+            let (mut changed, mut returned) = (0, 0);
+            let mut answers = Executor::fetch_many(&mut **open, bound(sql, args));
+            while let Some(answer) = answers.next().await {
+                match answer? {
+                    Either::Left(done) => changed += done.rows_affected(),
+                    Either::Right(_) => returned += 1,
+                }
+            }
+            Ok(changed.max(returned))
         })
     }
 
@@ -251,8 +256,10 @@ impl Open {
             while let Some(next) = stream.next().await {
                 match next {
                     Ok(Either::Left(done)) => {
-                        let rows = std::mem::take(&mut rows);
-                        results.push(Answered { changed: done.rows_affected(), rows });
+                        let rows: Vec<_> = std::mem::take(&mut rows);
+                        // With RETURNING, MariaDB returns what it changed instead of a count.
+                        let changed = done.rows_affected().max(rows.len() as u64);
+                        results.push(Answered { changed, rows });
                     }
                     Ok(Either::Right(row)) => rows.push(words(&row)),
                     Err(error) => return Err((results.len(), error)),
