@@ -17,7 +17,7 @@ use crate::halt::{Halt, Stop};
 use crate::in_flight::{InFlight, Shared};
 use crate::options::{OnZeroRows, Options};
 use crate::order_events::{StreamEntry, Which};
-use crate::source::{Delivery, PIECE, Source, reply};
+use crate::source::{Delivery, PIECE, Source, is_full, reply};
 use crate::totals::{Count, Totals};
 use asked::Asked;
 use gone::{Gone, gone_unread};
@@ -59,6 +59,10 @@ impl Intake {
     pub async fn make_groups(&mut self, source: &mut Source) -> RedisResult<bool> {
         let mut is_made = false;
         for which in source.all() {
+            // A server without memory refuses to create even one that is there.
+            if source.ours(which).await?.is_some() {
+                continue;
+            }
             let stream = source.stream(which).await?.unwrap_or_default();
             let mut create = cmd("XGROUP");
             create.arg("CREATE").arg(source.name(which)).arg(source.group()).arg("0");
@@ -309,7 +313,11 @@ async fn correct(source: &mut Source, which: Which, at: EntryId, passed: u64) ->
     let mut set = cmd("XGROUP");
     set.arg("SETID").arg(name).arg(source.group()).arg(at.to_string());
     set.arg("ENTRIESREAD").arg(passed);
-    source.transact(&[&set]).await.map(|_| ())
+    match source.transact(&[&set]).await {
+        // The next read tells it again.
+        Err(error) if !is_full(&error) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Up to where every group has acknowledged all entries: the first id that a group still needs.
@@ -366,7 +374,11 @@ async fn remove(source: &mut Source, which: Which, consumer: &[u8]) -> RedisResu
     let mut leave = cmd("XGROUP");
     leave.arg("DELCONSUMER").arg(source.name(which)).arg(source.group()).arg(consumer);
     pending.arg(u32::MAX).arg(consumer);
-    let replies = source.transact(&[&pending, &leave]).await?.unwrap_or_default();
+    let replies = match source.transact(&[&pending, &leave]).await {
+        // It stays until there is memory.
+        Err(error) if is_full(&error) => return Ok(()),
+        replies => replies?.unwrap_or_default(),
+    };
     let its = replies.first().map(reply::pending).transpose()?.unwrap_or_default();
     let ids: Vec<_> = its.iter().map(|pending| pending.id).collect();
     for ids in ids.chunks(PIECE) {

@@ -106,6 +106,18 @@ impl Source {
         all.query_async(&mut self.connection).await.map_err(|error| its_reason(&error))
     }
 
+    /// Runs commands in a transaction. A full Redis 7.0 queues none: there they are sent together,
+    /// and another client may do something in between.
+    pub async fn at_once(&mut self, commands: &[&Cmd]) -> RedisResult<Vec<Value>> {
+        let done = self.transact(commands).await;
+        if !done.as_ref().is_err_and(is_full) {
+            return Ok(done?.unwrap_or_default());
+        }
+        let mut all = Pipeline::new();
+        commands.iter().for_each(|command| _ = all.add_command((*command).clone()));
+        all.query_async(&mut self.connection).await.map_err(|error| its_reason(&error))
+    }
+
     /// Is there such a key, whatever it is?
     pub async fn is_there(&mut self, which: Which) -> RedisResult<bool> {
         let mut kind = cmd("TYPE");
@@ -228,7 +240,7 @@ impl Source {
         let looks = |which: &Which| [self.info("STREAM", *which), self.info("GROUPS", *which)];
         let looks: Vec<_> = of.iter().flat_map(looks).collect();
         let commands: Vec<&Cmd> = looks.iter().chain([&read]).collect();
-        let mut looks = self.transact(&commands).await?.unwrap_or_default();
+        let mut looks = self.at_once(&commands).await?;
         let Some(streams) = looks.pop() else { return Err(unanswered()) };
         let mut delivered = BTreeMap::new();
         for (name, entries) in reply::streams(streams)? {
@@ -286,7 +298,7 @@ impl Source {
         let looks: Vec<_> = own.iter().map(look).collect();
         let claim = self.claiming(which, self.consumer.as_bytes(), &own);
         let commands: Vec<&Cmd> = looks.iter().chain([&claim]).collect();
-        let mut looks = self.transact(&commands).await?.unwrap_or_default();
+        let mut looks = self.at_once(&commands).await?;
         let Some(claimed) = looks.pop() else { return Err(unanswered()) };
         let entries = reply::entries(claimed)?;
         let has: BTreeSet<_> = entries.iter().map(|entry| entry.id).collect();
@@ -358,6 +370,11 @@ fn its_reason(error: &RedisError) -> RedisError {
 
 pub fn unanswered() -> RedisError {
     RedisError::from((ErrorKind::UnexpectedReturnType, "the server's answer lacks what was asked"))
+}
+
+/// Has the server no memory for what may need more?
+pub fn is_full(error: &RedisError) -> bool {
+    error.code() == Some("OOM")
 }
 
 fn is_no_key(error: &RedisError) -> bool {

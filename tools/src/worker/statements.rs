@@ -5,6 +5,7 @@
 pub mod block;
 mod shape;
 pub mod text;
+mod transaction;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -119,6 +120,9 @@ impl Statements {
                     FileStatement::Table(table) => table,
                 };
                 ensure!(!table.sql.trim().is_empty(), "{place}: it is empty");
+                if let Some(why) = transaction::may_end(&table.sql, dialect) {
+                    bail!("{place}: {why}");
+                }
                 let placeholder = |number: usize, _: &str| match dialect {
                     Dialect::Postgres => format!("${number}"),
                     Dialect::Sqlite | Dialect::MySql => "?".to_owned(),
@@ -128,16 +132,14 @@ impl Statements {
                 let in_block = |_, word: &str| block::value(dialect, word);
                 let (in_block, _) = named(&table.sql, dialect, in_block)?;
                 let may_change_nothing = table.may_change_nothing;
-                let shape = Shape::of(&table.sql);
-                let alone = block::alone(&table.sql, dialect);
                 statements.push(ShopStatement {
                     place,
                     sql,
                     may_change_nothing,
                     values,
                     in_block,
-                    shape,
-                    alone,
+                    shape: Shape::of(&table.sql),
+                    alone: block::alone(&table.sql, dialect),
                 });
             }
             of.insert(change, statements);

@@ -12,6 +12,7 @@ mod lock;
 mod migrate;
 mod open;
 mod orders;
+mod prepared;
 mod rule;
 mod shop;
 mod transaction;

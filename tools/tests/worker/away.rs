@@ -173,3 +173,38 @@ fn a_worker_ends_in_time_when_the_database_stands_still() {
     shop.check();
     nothing_was_rejected(&shop);
 }
+
+/// A full Redis 7.0 queues no command of a transaction, and none creates a group that is there.
+/// What is written and trimmed makes room.
+#[test]
+fn a_full_server_is_read() {
+    let shop = Shop::of("tea 100 HOLD 600000");
+    let options = [&IMPATIENT[..], &["--consumer", "w1"]].concat();
+    let mut worker = shop.worker(&options);
+    shop.buy_many("tea", 0..30);
+    shop.wait_until_drained(&mut worker);
+    shop.run("CONFIG SET maxmemory 1");
+    assert!(text(&shop.run("SECKILL.TRY tea u99 o99")).contains("OOM"));
+    let pay =
+        |n: u32| assert_eq!(shop.run(&format!("SECKILL.CONFIRM tea u{n} o{n}")), Value::Int(1));
+    (0..10).for_each(pay);
+    shop.wait_until_drained(&mut worker);
+    worker.kill9();
+    // Left by the dead worker, and by another one.
+    (10..30).for_each(pay);
+    for consumer in ["w1", "w2"] {
+        let left = format!("XREADGROUP GROUP {GROUP} {consumer} COUNT 5 STREAMS");
+        shop.run(&format!("{left} stream.orders.confirmed >"));
+    }
+    worker = shop.worker(&options);
+    shop.wait_until_drained(&mut worker);
+    assert!(worker.terminate().success(), "{}", worker.log());
+    let (code, said) = shop.asked(&["resolve", "o29", "--release", "--yes"], "");
+    assert_eq!(code, Some(0), "{said}");
+    let summary = shop.drain(&["--trim-after", "1ms"]);
+    assert_eq!(summary["trimmed"], 61);
+    shop.run("CONFIG SET maxmemory 0");
+    let states = shop.database.texts(["state"], "FROM seckill_orders WHERE units = 1");
+    assert_eq!(states, vec![["sold"]; 29]);
+    shop.check();
+}

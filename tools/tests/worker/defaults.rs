@@ -81,6 +81,24 @@ fn defaults_of_a_database_change_nothing(kind: Kind) {
     }
 }
 
+/// A session of PostgreSQL that waits for a lock sees nothing of a worker that has given up, and
+/// each try would leave one more. A limit that is set already stays.
+#[test]
+fn a_session_waits_for_a_lock_as_long_as_its_worker() {
+    let Some(database) = Database::alone(Kind::Postgres) else { return };
+    let shop = Shop::open(database).selling("phone 9");
+    shop.sql("CREATE TABLE noted (id TEXT, waits TEXT)");
+    let note = "INSERT INTO noted VALUES (:order_id, current_setting('lock_timeout'))";
+    let file = shop.statements(&format!("on_sold = [\"{note}\"]"));
+    for (id, set) in [("o1", "0"), ("o2", "5s")] {
+        shop.sql(&format!("ALTER ROLE seckill SET lock_timeout = '{set}'"));
+        shop.buy("phone", id, id);
+        shop.drain(&["--statements", &file]);
+    }
+    let noted = shop.database.texts(["waits"], "FROM noted ORDER BY id");
+    assert_eq!(noted, [["1min"], ["5s"]]);
+}
+
 on_databases! {
     defaults_of_a_database_change_nothing: postgres Postgres, mariadb MariaDb, mysql MySql
 }

@@ -178,7 +178,7 @@ fn statements_are_looked_at_before_anything_is_read() {
         // 2: errors that can be found without the database.
         for (code, file, words) in [
             (1, "on_sold = [\"INSERT INTO nowhere VALUES (:order_id)\"]", "on_sold, statement 1: "),
-            (1, "on_sold = [\"INSRT\"]", "on_sold, statement 1: "),
+            (1, "on_sold = [\"UPDATE\"]", "on_sold, statement 1: "),
             (1, "on_held = [\"UPDATE tb_seckill_voucher SET stok = 1\"]", "on_held, statement 1: "),
             (
                 2,
@@ -188,6 +188,12 @@ fn statements_are_looked_at_before_anything_is_read() {
             (2, "on_payed = [\"SELECT 1\"]", ": line 1: unknown field `on_payed`"),
             (2, "\n\non_sold = [\"SELECT 1]", ": line 3: "),
             (2, "", "it has no statement"),
+            // What ends the transaction commits the rows without what follows.
+            (
+                2,
+                "on_sold = [\"BEGIN\", \"INSERT INTO t VALUES (1)\", \"COMMIT\"]",
+                "may end the row's transaction",
+            ),
         ] {
             let file = shop.statements(file);
             shop.ends(&["--statements", &file], code, words);

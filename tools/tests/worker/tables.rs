@@ -1,6 +1,6 @@
 //! Where the rows are: in the worker's own tables, next to those of an application.
 
-use crate::databases::Kind;
+use crate::databases::{Database, Kind};
 use crate::shop::{Shop, databases};
 
 impl Shop {
@@ -111,4 +111,22 @@ fn an_order_of_another_sale_overwrites_nothing() {
         let units = "SELECT 1 FROM seckill_voucher_sales WHERE units = 1";
         assert_eq!(shop.database.rows(units).len(), 2);
     }
+}
+
+/// PostgreSQL refuses from then on what was prepared before.
+#[test]
+fn a_column_is_changed_beside_a_worker() {
+    let Some(database) = Database::open(Kind::Postgres) else { return };
+    let shop = Shop::open(database).selling("phone 100");
+    let mut worker = shop.worker(&[]);
+    for number in 0..24 {
+        // Each of its connections has prepared the same before.
+        if number >= 12 {
+            shop.sql(&format!("ALTER TABLE seckill_orders ALTER state TYPE VARCHAR({number})"));
+        }
+        shop.buy("phone", &format!("u{number}"), &format!("o{number}"));
+        shop.wait_until_drained(&mut worker);
+    }
+    assert!(!worker.log().contains("can't be written"), "{}", worker.log());
+    shop.check();
 }

@@ -307,9 +307,13 @@ fn a_statement_that_is_sent_alone_is_named_at_the_start() {
     for database in databases() {
         let shop = Shop::open(database).selling("1 100");
         shop.sql("CREATE TABLE told (id VARCHAR(64))");
-        shop.sql("CREATE PROCEDURE tell(id VARCHAR(64)) INSERT INTO told VALUES (id)");
+        shop.sql(
+            "CREATE FUNCTION tell(id VARCHAR(64)) RETURNS INT DETERMINISTIC MODIFIES SQL DATA \
+             BEGIN INSERT INTO told VALUES (id); RETURN 1; END",
+        );
         shop.buy_many("1", 0..5);
-        let file = shop.statements("on_sold = [\"CALL tell(:order_id)\"]");
+        let file = shop
+            .statements("on_sold = [{ sql = \"DO tell(:order_id)\", may_change_nothing = true }]");
         let mut worker = shop.once(&["--statements", &file]);
         assert!(worker.ended().success(), "{}", worker.log());
         let words = "on_sold, statement 1 is sent for each order alone";
@@ -320,4 +324,18 @@ fn a_statement_that_is_sent_alone_is_named_at_the_start() {
         );
         shop.check();
     }
+}
+
+/// MariaDB tells then what it changed, not how many.
+#[test]
+fn a_statement_that_returns_rows_has_changed_them() {
+    let Some(database) = Database::open(Kind::MariaDb) else { return };
+    let mut shop = Shop::open(database);
+    shop.sql("CREATE TABLE told (id VARCHAR(64))");
+    shop.sell("1", 100);
+    shop.buy_many("1", 0..5);
+    let file = shop.statements("on_sold = [\"INSERT INTO told VALUES (:order_id) RETURNING id\"]");
+    shop.drain(&["--statements", &file]);
+    assert_eq!(shop.counted("told"), 5);
+    shop.check();
 }

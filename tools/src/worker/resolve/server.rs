@@ -9,7 +9,7 @@ use domain::resolve::ServerStep;
 use domain::rows::Paid as PaidUnits;
 use domain::rules::Rules;
 use domain::server_state::Server;
-use redis::{RedisError, RedisResult, Value, cmd};
+use redis::{RedisError, RedisResult, Value, cmd, from_redis_value};
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::message;
 
@@ -33,18 +33,19 @@ pub async fn ask_server(
         Err(error) if RedisError::code(&error) == Some("NOVOUCHER") => None,
         Err(error) => return Err(refused("SECKILL.INFO", &error)),
     };
-    let mut all = redis::pipe();
-    all.atomic();
-    all.cmd("GET").arg(naming.key(RULES_PREFIX));
-    all.cmd("HGET").arg(naming.key(BOOK_PREFIX)).arg(&key.order);
     let outside = outside_field(key.user.as_bytes(), key.order.as_bytes());
-    all.cmd("HGET").arg(naming.key(OUTSIDE_PREFIX)).arg(&outside);
     let payments = naming.key(PAYMENTS_PREFIX);
-    for reference in &references {
-        all.cmd("HGET").arg(&payments).arg(reference);
-    }
-    let answered: RedisResult<Vec<Option<Vec<u8>>>> = all.query_async(source.connection()).await;
-    let mut answered = answered.map_err(|error| refused("HGET", &error))?.into_iter();
+    let mut all = vec![
+        cmd("GET").arg(naming.key(RULES_PREFIX)).clone(),
+        cmd("HGET").arg(naming.key(BOOK_PREFIX)).arg(&key.order).clone(),
+        cmd("HGET").arg(naming.key(OUTSIDE_PREFIX)).arg(&outside).clone(),
+    ];
+    let of = |reference: &String| cmd("HGET").arg(&payments).arg(reference).clone();
+    all.extend(references.iter().map(of));
+    let answered = source.at_once(&all.iter().collect::<Vec<_>>()).await;
+    let answered = answered.map_err(|error| refused("HGET", &error))?.into_iter();
+    let answered = answered.map(from_redis_value::<Option<Vec<u8>>>);
+    let mut answered = answered.collect::<Result<Vec<_>, _>>()?.into_iter();
     let rules = answered.next().flatten();
     let rules = rules.map(|rules| Rules::parse(&rules)).transpose();
     let rules = rules.map_err(|_| anyhow!("the rules of the voucher can't be read"))?;

@@ -20,6 +20,7 @@ use super::engine::without_transactions;
 use super::fault::is_of_file;
 use super::open::{FileId, Place, make_file};
 use super::orders::{ORDER_COLUMNS, OrderRow};
+use super::prepared::take_stale;
 use super::shop::Shop;
 use super::transaction::{Open, Pool, is_lent};
 use crate::accounts::Accounts;
@@ -269,6 +270,9 @@ impl Store {
         &self,
         begin: impl AsyncFn(&Pool) -> sqlx::Result<Open>,
     ) -> Result<Open, Fault> {
+        if take_stale() {
+            self.forget().await;
+        }
         // Nothing keeps this pool while another connection is waited for: what could not begin is
         // an open transaction for the pooler, and its connection ends with the pool.
         let begun = begin(&self.pool().await?).await;

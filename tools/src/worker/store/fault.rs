@@ -8,9 +8,13 @@ use seckill_tools::server_errors::is_untrusted;
 use sqlx::Error;
 #[cfg(feature = "databases")]
 use sqlx::mysql::MySqlDatabaseError;
+#[cfg(feature = "databases")]
+use sqlx::postgres::PgDatabaseError;
 use sqlx::sqlite::SqliteError;
 
-use super::transaction::lends_connections;
+#[cfg(feature = "databases")]
+use super::prepared::are_stale;
+use super::prepared::lends_connections;
 
 #[derive(Debug)]
 pub enum Fault {
@@ -110,6 +114,13 @@ fn is_elsewhere(error: &Error) -> bool {
     }
     if ["42P05", "26000"].contains(&&*code) {
         lends_connections();
+    }
+    #[cfg(feature = "databases")]
+    if let Some(postgres) = database.try_downcast_ref::<PgDatabaseError>()
+        && postgres.routine() == Some("RevalidateCachedQuery")
+    {
+        are_stale();
+        return true;
     }
     // In turn: the connection, other transactions, resources, an operator, the system; then
     // prepared statements that a pooler mixed up, a server that only reads, transactions that last

@@ -16,9 +16,11 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 #[cfg(feature = "databases")]
 use sqlx::{Connection, Executor, PgConnection, Row};
 
+#[cfg(feature = "databases")]
+use super::prepared::lends_connections;
 use super::transaction::Pool;
 #[cfg(feature = "databases")]
-use super::transaction::{MARK, begin_postgres, lends_connections};
+use super::transaction::{MARK, begin_postgres};
 use crate::sql::{Dialect, ROWS_MAX};
 
 /// How long to wait for a connection, and for SQLite's only writer.

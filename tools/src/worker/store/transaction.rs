@@ -1,7 +1,6 @@
 //! A transaction in any of the databases.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
+use futures_util::StreamExt;
 use sqlx::database::HasStatementCache;
 #[cfg(feature = "databases")]
 use sqlx::mysql::MySqlPool;
@@ -10,19 +9,17 @@ use sqlx::postgres::PgPool;
 use sqlx::query::Query;
 use sqlx::sqlite::SqlitePool;
 use sqlx::{
-    ColumnIndex, Connection, Database, Decode, Encode, Executor, Sqlite, Transaction, Type,
+    ColumnIndex, Connection, Database, Decode, Either, Encode, Executor, Sqlite, Transaction, Type,
 };
 #[cfg(feature = "databases")]
 use sqlx::{MySql, Postgres};
-use tracing::info;
 
+use super::prepared::are_lent;
+#[cfg(feature = "databases")]
+use super::prepared::lends_connections;
 use crate::sql::{Arg, ColumnKind, Columns, Statement, Value};
 use crate::statements::ShopStatement;
 use crate::statements::text::SAVEPOINT;
-#[cfg(feature = "databases")]
-use futures_util::StreamExt;
-#[cfg(feature = "databases")]
-use sqlx::Either;
 
 #[derive(Clone, Debug)]
 pub enum Pool {
@@ -64,10 +61,13 @@ macro_rules! each {
 
 /// At a stricter level, which a shop may have set for all, a payment that another worker has just
 /// written would not be seen. Without the second, a plan made while the tables were empty would be
-/// cached for long. For the transaction alone: a pooler's connection is another client's then.
+/// cached for long. Without the third, a session that waits for a lock outlives the worker's
+/// patience and its connection, and with each further try there is one more. For the transaction
+/// alone: a pooler's connection is another client's then.
 #[cfg(feature = "databases")]
-pub const BEGIN_POSTGRES: &str =
-    "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL plan_cache_mode = force_custom_plan";
+pub const BEGIN_POSTGRES: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; \
+     SET LOCAL plan_cache_mode = force_custom_plan; \
+     SELECT set_config('lock_timeout', '60s', true) WHERE current_setting('lock_timeout') = '0'";
 
 /// In MariaDB's mode ORACLE, `BEGIN` alone is the start of a block of statements.
 #[cfg(feature = "databases")]
@@ -98,22 +98,6 @@ pub fn begin_postgres() -> String {
 pub fn is_lent(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| LENT.contains(&&*code))
-}
-
-/// Whether a pooler lends connections for one transaction, to whoever is next: a prepared statement
-/// of a session would be missing, or another client's of the same name, which may change anything.
-static LENDS_CONNECTIONS: AtomicBool = AtomicBool::new(false);
-
-/// Was a pooler seen? Connections that are older than the answer may have prepared statements.
-fn are_lent() -> bool {
-    LENDS_CONNECTIONS.load(Ordering::Relaxed)
-}
-
-/// A pooler was seen: from now on no prepared statement outlives its transaction.
-pub fn lends_connections() {
-    if !LENDS_CONNECTIONS.swap(true, Ordering::Relaxed) {
-        info!("a pooler lends the database's connections, so no statement stays prepared");
-    }
 }
 
 impl Pool {
@@ -187,10 +171,18 @@ impl Open {
     }
 
     /// Runs a statement. Returns how many rows it changed, or matched with the new values already
-    /// set.
+    /// set, or returned.
     pub async fn run(&mut self, sql: &str, args: &[Arg<'_>]) -> sqlx::Result<u64> {
         each!(Self, self, open => {
-            bound(sql, args).execute(&mut **open).await.map(|done| done.rows_affected())
+            let (mut changed, mut returned) = (0, 0);
+            let mut answers = Executor::fetch_many(&mut **open, bound(sql, args));
+            while let Some(answer) = answers.next().await {
+                match answer? {
+                    Either::Left(done) => changed += done.rows_affected(),
+                    Either::Right(_) => returned += 1,
+                }
+            }
+            Ok(changed.max(returned))
         })
     }
 
@@ -264,8 +256,10 @@ impl Open {
             while let Some(next) = stream.next().await {
                 match next {
                     Ok(Either::Left(done)) => {
-                        let rows = std::mem::take(&mut rows);
-                        results.push(Answered { changed: done.rows_affected(), rows });
+                        let rows: Vec<_> = std::mem::take(&mut rows);
+                        // With RETURNING, MariaDB returns what it changed instead of a count.
+                        let changed = done.rows_affected().max(rows.len() as u64);
+                        results.push(Answered { changed, rows });
                     }
                     Ok(Either::Right(row)) => rows.push(words(&row)),
                     Err(error) => return Err((results.len(), error)),
