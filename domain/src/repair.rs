@@ -10,44 +10,43 @@ use crate::server_state::{Booked, Record, Server};
 use crate::unit_set::UnitSet;
 use std::collections::BTreeMap;
 
-/// Joins what the server says of an order and its payments. `is_held`: its sale holds orders until
-/// they are paid. Of an order with a conflict or a ruling only payments are joined that the row
-/// does not know; false if nothing changes.
-pub fn repair<R: Ord + Clone, I: Copy + Eq>(
-    account: &mut Account<R, I>,
+/// The account with what the server says of the order and its payments, if that changes it.
+/// `is_held`: its sale holds orders until they are paid. Of an order with a conflict or a ruling
+/// only payments are joined that the row does not know.
+pub fn repaired<R: Ord + Clone, I: Copy + Eq>(
+    account: &Account<R, I>,
     server: &Server<R>,
     is_held: bool,
     others: impl Fn(&R) -> Others,
-) -> bool {
+) -> Option<Account<R, I>> {
     if server.is_over {
-        return false;
+        return None;
     }
-    let before = account.clone();
+    let mut all = None;
     if account.ruling.is_none()
         && account.conflicts(&others).is_none()
         && let Some(order) = &server.order
     {
         let mut next = account.clone();
-        for report in words(&next, order, &server.records, is_held) {
+        for report in words(account, order, &server.records, is_held) {
             next.join(None, &report);
         }
-        if next.conflicts(&others).is_none() {
-            *account = next;
-        }
+        all = Some(next).filter(|next| next != account && next.conflicts(&others).is_none());
     }
     for (reference, record) in server.records.iter().filter(|(_, record)| record.is_its) {
-        if !is_to_be_joined(account, server, reference, record) {
+        let before = all.as_ref().unwrap_or(account);
+        if !is_to_be_joined(before, server, reference, record) {
             continue;
         }
-        let mut next = account.clone();
+        let mut next = before.clone();
         next.join(None, &payment_word(server, reference, record));
         // Two payments of one order are a question about the order.
-        let known = account.conflicts(&others).with(Conflicts::TWO_REFERENCES, true);
-        if next.conflicts(&others).without(known).is_none() {
-            *account = next;
+        let known = before.conflicts(&others).with(Conflicts::TWO_REFERENCES, true);
+        if next != *before && next.conflicts(&others).without(known).is_none() {
+            all = Some(next);
         }
     }
-    *account != before
+    all
 }
 
 /// The entries of a payment that paid the order are the book's; not so if the book has lost that.
@@ -196,12 +195,19 @@ mod tests {
         Others::default()
     }
 
+    fn repair(account: &mut Known, server: &Server<&'static str>, is_held: bool) -> bool {
+        let next = repaired(account, server, is_held, others);
+        let is_repaired = next.is_some();
+        *account = next.unwrap_or_else(|| account.clone());
+        is_repaired
+    }
+
     /// The book was restored from a copy that is older, and the database, too.
     #[test]
     fn a_payment_on_record_that_the_books_order_lacks_is_asked() {
         let (mut account, server) = (held(), server(Phase::Held, Outcome::First));
         assert!(!question(&account, &server, others).is_asked());
-        assert!(repair(&mut account, &server, true, others));
+        assert!(repair(&mut account, &server, true));
         assert!(question(&account, &server, others).is_open);
         // Another CONFIRM changes nothing: its units are taken instead.
         let kept = plan(&account, &server, Answer::Keep(None), others);
@@ -210,7 +216,7 @@ mod tests {
             kept.before[..],
             [ServerStep::Cancel { .. }, ServerStep::Take { units: 2 }]
         ));
-        assert!(!repair(&mut account, &server, true, others));
+        assert!(!repair(&mut account, &server, true));
     }
 
     /// Sold at once or held, and all that is left of it is the book, which does not tell how many
@@ -243,7 +249,7 @@ mod tests {
                 let order = Some(order);
                 let server = Server { order, outside: 0, records, left: 5, is_over: false };
                 let mut account = Known::default();
-                assert!(repair(&mut account, &server, is_held, others));
+                assert!(repair(&mut account, &server, is_held));
                 let written = account.write_lines(others);
                 account.step(Conflicts::NONE);
                 let about = format!("{is_held} {reference:?} {paid:?} {elsewhere} {phase:?}");
@@ -253,7 +259,7 @@ mod tests {
                 let due = (reference.is_some() && kept + i64::from(elsewhere > 0) < had)
                     .then(|| ("p", kept + 1, if elsewhere > 0 { 2 } else { had }));
                 assert_eq!(written, Vec::from_iter(due), "{about}");
-                assert!(!repair(&mut account, &server, is_held, others), "{about}");
+                assert!(!repair(&mut account, &server, is_held), "{about}");
             }
         }
     }
@@ -268,7 +274,7 @@ mod tests {
         let order = server.order.as_mut().expect("an order");
         (order.asked, order.reference) = (3, Some("p"));
         server.records.get_mut("p").expect("its record").units = None;
-        assert!(repair(&mut account, &server, false, others));
+        assert!(repair(&mut account, &server, false));
         account.step(Conflicts::NONE);
         assert_eq!((account.row.live(), account.write_lines(others)), (2, Vec::new()));
         assert!(!question(&account, &server, others).is_asked());
@@ -281,7 +287,7 @@ mod tests {
         let wanted = Wanted { word: Word::Lost, kept: 0, reference: None, is_without_units: false };
         let shown = account.clone();
         rule(&mut account, &shown, &wanted, &[], others).expect("a ruling");
-        assert!(repair(&mut account, &server(Phase::Released, Outcome::Late), true, others));
+        assert!(repair(&mut account, &server(Phase::Released, Outcome::Late), true));
         assert_eq!(account.write_lines(others), [("p", 1, 2)]);
         assert!(account.standing(account.conflicts(others)).is_some());
     }

@@ -8,7 +8,7 @@ use domain::account::{Account, Event};
 use domain::conflicts::Conflicts;
 use domain::homes::PaymentRow;
 use domain::references::{self, Balance, Others, Owner, Use};
-use domain::repair::repair;
+use domain::repair::repaired;
 use domain::resolve;
 use domain::rows::Report;
 use domain::rulings::rule_units;
@@ -231,14 +231,16 @@ impl Shop {
             let (voucher, id, user) = self.kind.slots()[slot];
             let server = vouchers[voucher].seen(user, id);
             let is_held = vouchers[voucher].rules.hold.is_some();
-            let mut order = self.orders[slot].clone();
-            repair(&mut order, &server, is_held, |it| self.others(slot, *it, planted));
+            let others = |it: &u8| self.others(slot, *it, planted);
+            let Some(order) = repaired(&self.orders[slot], &server, is_held, others) else {
+                continue;
+            };
             let before = std::mem::replace(&mut self.orders[slot], order);
             // Nor a conflict of another order with the reference.
             let is_worse = (0..self.orders.len()).any(|other| {
                 other != slot && self.conflicts(other, planted).has(Conflicts::REFERENCE)
             });
-            if is_worse && before != self.orders[slot] {
+            if is_worse {
                 self.orders[slot] = before;
             }
         }

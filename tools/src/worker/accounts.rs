@@ -52,8 +52,27 @@ pub struct Accounts {
     orders: BTreeMap<OrderKey, Order>,
     /// Payments of orders that are not among these, with a reference of theirs.
     foreign: BTreeMap<OrderKey, BTreeMap<String, Payment>>,
-    /// Who uses a reference.
-    uses: BTreeMap<String, BTreeSet<OrderKey>>,
+    uses: Uses,
+}
+
+/// Who uses a reference. Nearly always one order does, for which a set is large.
+#[derive(Clone, Debug, Default)]
+struct Uses(BTreeMap<String, Vec<OrderKey>>);
+
+impl Uses {
+    fn insert(&mut self, reference: &str, key: &OrderKey) {
+        let users = match self.0.get_mut(reference) {
+            Some(users) => users,
+            None => self.0.entry(reference.to_owned()).or_insert_with(|| Vec::with_capacity(1)),
+        };
+        if let Err(at) = users.binary_search(key) {
+            users.insert(at, key.clone());
+        }
+    }
+
+    fn of(&self, reference: &str) -> &[OrderKey] {
+        self.0.get(reference).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl OrderKey {
@@ -66,14 +85,14 @@ impl OrderKey {
 impl Accounts {
     pub fn insert(&mut self, key: OrderKey, order: Order) {
         for reference in order.account.payments.keys() {
-            self.uses.entry(reference.clone()).or_default().insert(key.clone());
+            self.uses.insert(reference, &key);
         }
         self.orders.insert(key, order);
     }
 
     /// A payment of an order that is read with its row, or is not looked at as a whole.
     pub fn insert_payment(&mut self, key: OrderKey, reference: String, payment: Payment) {
-        self.uses.entry(reference.clone()).or_default().insert(key.clone());
+        self.uses.insert(&reference, &key);
         match self.orders.get_mut(&key) {
             Some(order) => _ = order.account.payments.insert(reference, payment),
             None => _ = self.foreign.entry(key).or_default().insert(reference, payment),
@@ -98,6 +117,12 @@ impl Accounts {
         self.orders.range(first.clone()..).take_while(move |(key, _)| key.voucher == first.voucher)
     }
 
+    /// The first of an order's id, of whatever user, from this one on.
+    pub fn of_order(&self, first: &OrderKey) -> Option<&OrderKey> {
+        let (key, _) = self.orders.range(first..).next()?;
+        Some(key).filter(|key| key.is_of_order(first))
+    }
+
     /// The units that the orders of a sale have.
     pub fn units_of(&self, voucher: &str, sale: &str) -> i64 {
         let its = self.orders.range(OrderKey::of_sale(voucher, sale)..);
@@ -107,12 +132,12 @@ impl Accounts {
     }
 
     pub fn references(&self) -> impl Iterator<Item = &str> {
-        self.uses.keys().map(String::as_str)
+        self.uses.0.keys().map(String::as_str)
     }
 
     /// The orders that a reference is used by.
     pub fn users_of(&self, reference: &str) -> impl Iterator<Item = &OrderKey> {
-        self.uses.get(reference).into_iter().flatten()
+        self.uses.of(reference).iter()
     }
 
     pub fn payment(&self, key: &OrderKey, reference: &str) -> Option<&Payment> {
@@ -138,7 +163,7 @@ impl Accounts {
     pub fn read(&mut self, event: &Event, is_known: bool) -> RowOutcome {
         let key = &event.key;
         if let Some(reference) = event.reference() {
-            self.uses.entry(reference.to_owned()).or_default().insert(key.clone());
+            self.uses.insert(reference, key);
         }
         let order = self.orders.entry(key.clone()).or_insert_with(|| Order::new(key));
         order.read(event, is_known)
@@ -164,13 +189,13 @@ impl Accounts {
     pub fn index(&mut self, key: &OrderKey) {
         let Some(order) = self.orders.get(key) else { return };
         for reference in order.account.payments.keys() {
-            self.uses.entry(reference.clone()).or_default().insert(key.clone());
+            self.uses.insert(reference, key);
         }
     }
 
     /// What the other orders of a reference mean to one.
     pub fn others(&self, me: &OrderKey, reference: &str) -> Others {
-        let Some(users) = self.uses.get(reference) else { return Others::default() };
+        let users = self.uses.of(reference);
         if users.iter().all(|user| user == me) {
             return Others::default();
         }
@@ -218,8 +243,7 @@ impl Accounts {
 
     /// What is known of a reference. Of orders that are not among these nothing is kept.
     pub fn balance(&self, reference: &str) -> Balance {
-        let users = self.uses.get(reference);
-        let users: Vec<_> = users.into_iter().flatten().collect();
+        let users = self.uses.of(reference);
         let owners: Vec<_> = users.iter().map(|key| key.owner()).collect();
         let uses: Vec<_> = users
             .iter()

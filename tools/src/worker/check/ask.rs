@@ -1,5 +1,7 @@
 //! What is asked about one order and its payments.
 
+use std::borrow::Cow;
+
 use domain::book::State;
 use domain::resolve::{Answer, Question as Asked, plan, question};
 use domain::rows::Phase;
@@ -13,14 +15,14 @@ use crate::accounts::{Accounts, Order};
 use crate::order_events::OrderKey;
 
 /// An order of a look, with what the server says.
-pub(super) struct Compared {
-    pub key: OrderKey,
+pub(super) struct Compared<'k> {
+    pub key: Cow<'k, OrderKey>,
     pub repair: Repair,
 }
 
 /// What is asked about an order and its payments.
-pub fn ask(accounts: &Accounts, one: &Compared, found: &mut Findings) {
-    let (key, server) = (&one.key, &one.repair.server);
+pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
+    let (key, server) = (one.key.as_ref(), &one.repair.server);
     let booked = server.order.as_ref();
     let live = booked.filter(|it| matches!(it.phase, Phase::Held | Phase::Sold));
     count(&mut found.totals, 0, live.map(|it| (it.phase == Phase::Held, it.units)));
@@ -88,7 +90,7 @@ fn count(totals: &mut Comparison, side: usize, live: Option<(bool, i64)>) {
 }
 
 /// The answers that there are to a question about an order.
-fn answers(accounts: &Accounts, one: &Compared, order: &Order, asked: &Asked) -> Vec<String> {
+fn answers(accounts: &Accounts, one: &Compared<'_>, order: &Order, asked: &Asked) -> Vec<String> {
     let others = |reference: &String| accounts.others(&one.key, reference);
     let kept = plan(&order.account, &one.repair.server, Answer::Keep(None), others).ruling.kept;
     let payments = || order.account.payments.values().filter(|payment| payment.pays);

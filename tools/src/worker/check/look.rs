@@ -10,7 +10,7 @@ use domain::entry_id::EntryId;
 use domain::rows::{Phase, Times};
 
 use super::ask::{Compared, ask};
-use super::books::{Books, Records};
+use super::books::{Books, Paid, Records};
 use super::lost_shard::LostShard;
 use super::questions::{
     About, Findings, Incomplete, Question, QuestionKind, Repair, agreement, lose, ruled,
@@ -63,7 +63,7 @@ impl Look {
                 if !key.is_managed() || self.is_undone(&key) {
                     continue;
                 }
-                if let Some(one) = self.compare(books, &records, key, &accounts, &mut found) {
+                if let Some(one) = self.compare(books, &records, key, &mut found) {
                     compared.push(one);
                 }
             }
@@ -73,7 +73,7 @@ impl Look {
                 && one.repair.apply(accounts.to_mut(), &one.key)
             {
                 accounts.to_mut().follow(&one.key);
-                found.by_itself.repaired.insert(one.key.clone(), one.repair.clone());
+                found.by_itself.repaired.insert(one.key.as_ref().clone(), one.repair.clone());
             }
         }
         self.lost(&compared, &mut accounts, &mut found);
@@ -83,7 +83,7 @@ impl Look {
                 && ruled(accounts.to_mut(), &one.key, &wanted)
             {
                 accounts.to_mut().follow(&one.key);
-                found.by_itself.agreed.insert(one.key.clone(), server.clone());
+                found.by_itself.agreed.insert(one.key.as_ref().clone(), server.clone());
             }
         }
         for books in &self.books {
@@ -115,32 +115,45 @@ impl Look {
     }
 
     /// All orders of a voucher that either side knows.
-    fn keys(&self, books: &Books) -> BTreeSet<OrderKey> {
-        let voucher = &books.voucher;
-        let rows = self.ledger.accounts.of_voucher(voucher);
-        let mut keys: BTreeSet<OrderKey> = rows.map(|(key, _)| key.clone()).collect();
-        let of = |sale: &str, order: &str, user: &str| OrderKey {
-            voucher: voucher.clone(),
-            sale: sale.to_owned(),
-            order: order.to_owned(),
-            user: user.to_owned(),
+    fn keys(&self, books: &Books) -> Vec<Cow<'_, OrderKey>> {
+        let accounts = &self.ledger.accounts;
+        let of_rows = accounts.of_voucher(&books.voucher).map(|(key, _)| Cow::Borrowed(key));
+        let (mut keys, mut new) = (of_rows.collect::<Vec<_>>(), BTreeSet::new());
+        let mut add = |key: &OrderKey| {
+            if accounts.get(key).is_none() && !new.contains(key) {
+                new.insert(key.clone());
+            }
         };
-        let sale = books.sale().unwrap_or_default();
-        let booked = books.orders.iter().filter(|(_, order)| order.booked.is_some());
-        keys.extend(booked.map(|(order, its)| of(&sale, order, &its.user)));
+        // One for all: few are new, and the texts of a key are four copies.
+        let mut key = OrderKey::of_sale(&books.voucher, &books.sale().unwrap_or_default());
+        for (order, its) in books.orders.iter().filter(|(_, order)| order.booked.is_some()) {
+            order.clone_into(&mut key.order);
+            its.user.clone_into(&mut key.user);
+            add(&key);
+        }
         // Payments of orders that nobody knows. Records of earlier versions name no user.
         for paid in books.payments.values() {
-            let user = match &paid.user {
-                Some(user) => user.clone(),
-                None => {
-                    let none = of(&paid.sale, &paid.order, "");
-                    let first = keys.range(&none..).next().filter(|key| key.is_of_order(&none));
-                    first.map(|key| key.user.clone()).unwrap_or_default()
-                }
-            };
-            keys.insert(of(&paid.sale, &paid.order, &user));
+            paid.sale.clone_into(&mut key.sale);
+            paid.order.clone_into(&mut key.order);
+            match &paid.user {
+                Some(user) => user.clone_into(&mut key.user),
+                None => key.user = self.user_of(books, paid),
+            }
+            add(&key);
         }
+        keys.extend(new.into_iter().map(Cow::Owned));
         keys
+    }
+
+    /// Whose order a payment names that names no user; empty of an order that nobody knows.
+    fn user_of(&self, books: &Books, paid: &Paid) -> String {
+        let mut none = OrderKey::of_sale(&books.voucher, &paid.sale);
+        none.order.clone_from(&paid.order);
+        let known = self.ledger.accounts.of_order(&none).map(|key| &key.user);
+        let is_on = books.sale().as_ref() == Some(&paid.sale);
+        let booked = books.orders.get(&paid.order).filter(|it| is_on && it.booked.is_some());
+        let booked = booked.map(|it| &it.user);
+        known.into_iter().chain(booked).min().cloned().unwrap_or_default()
     }
 
     fn incomplete(&self, books: &Books, found: &mut Findings) {
@@ -163,15 +176,14 @@ impl Look {
     }
 
     /// None of an order that is not looked at: another consumer had it before the tables began.
-    fn compare(
+    fn compare<'a>(
         &self,
         books: &Books,
         records: &Records<'_>,
-        key: OrderKey,
-        accounts: &Accounts,
+        key: Cow<'a, OrderKey>,
         found: &mut Findings,
-    ) -> Option<Compared> {
-        let order = accounts.get(&key);
+    ) -> Option<Compared<'a>> {
+        let order = self.ledger.accounts.get(&key);
         let own = order.into_iter().flat_map(|order| order.account.payments.keys());
         let own = own.map(String::as_str);
         let named = records.get(&(&*key.sale, &*key.order)).into_iter().flatten();
@@ -204,8 +216,13 @@ impl Look {
     }
 
     /// Held orders that the server has lost, and that nobody can pay any more.
-    fn lost(&self, compared: &[Compared], accounts: &mut Cow<'_, Accounts>, found: &mut Findings) {
-        let mut of_sales: BTreeMap<(&str, &str), (usize, Vec<&Compared>)> = BTreeMap::new();
+    fn lost(
+        &self,
+        compared: &[Compared<'_>],
+        accounts: &mut Cow<'_, Accounts>,
+        found: &mut Findings,
+    ) {
+        let mut of_sales: BTreeMap<(&str, &str), (usize, Vec<&Compared<'_>>)> = BTreeMap::new();
         for one in compared {
             let key = &one.key;
             let Some(order) = accounts.get(key) else { continue };
@@ -235,7 +252,7 @@ impl Look {
             for one in lost {
                 if lose(accounts.to_mut(), &one.key) {
                     accounts.to_mut().follow(&one.key);
-                    found.by_itself.lost.insert(one.key.clone());
+                    found.by_itself.lost.insert(one.key.as_ref().clone());
                 }
             }
         }

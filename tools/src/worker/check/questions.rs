@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::book::{Reason, State};
 use domain::conflicts::Conflicts;
-use domain::repair::repair;
+use domain::repair::repaired;
 use domain::resolve::agreed;
 use domain::rows::Phase;
 use domain::ruling::Word;
@@ -228,9 +228,11 @@ pub struct Comparison {
 impl Repair {
     /// The order with what the book says, if that changes it and leaves no conflict here.
     pub fn joined(&self, accounts: &Accounts, key: &OrderKey) -> Option<Order> {
-        let mut order = accounts.get(key).cloned().unwrap_or_else(|| Order::new(key));
+        let new = Order::new(key);
+        let order = accounts.get(key).unwrap_or(&new);
         let its = |reference: &String| accounts.others(key, reference);
-        repair(&mut order.account, &self.server, self.is_held, its).then_some(order)
+        let account = repaired(&order.account, &self.server, self.is_held, its)?;
+        Some(Order { account, ..order.clone() })
     }
 
     /// Joins what the book says, if that leaves no conflict here or for another order. True if it

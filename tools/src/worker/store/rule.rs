@@ -72,25 +72,30 @@ impl Store {
         let list = || vouchers.iter().map(|voucher| Arg::Text(voucher));
         let mut select = self.select(ORDER_COLUMNS, "orders", "", "voucher_id IN ");
         select.bind_list(list());
+        let accounts = &mut ledger.accounts;
         for row in open.values(&select, ORDER_COLUMNS).await? {
             let (key, order) = read_order(row)?;
-            ledger.accounts.insert(key, order);
+            accounts.insert(key, order);
         }
         let its = "ref IN (SELECT ref FROM {payments} WHERE voucher_id IN ";
         let mut select = self.select(PAYMENT_COLUMNS, "payments", "", its);
         select.bind_list(list()).push(")");
-        let payments = open.values(&select, PAYMENT_COLUMNS).await?;
-        let payments = payments.into_iter().map(read_payment).collect::<sqlx::Result<Vec<_>>>()?;
-        // Orders of other vouchers with a payment of these: parts of a cart, or conflicts.
-        let others = payments.iter().map(|(key, ..)| key);
-        let others: BTreeSet<&OrderKey> =
-            others.filter(|key| ledger.accounts.get(key).is_none()).collect();
-        let others: Vec<&OrderKey> = others.into_iter().collect();
-        self.read_orders(&mut open, &others, &mut ledger.accounts, Default::default()).await?;
-        for (key, reference, payment) in payments {
-            ledger.accounts.insert_payment(key, reference, payment);
+        // Of orders of other vouchers: parts of a cart, or conflicts.
+        let mut others = Vec::new();
+        for row in open.values(&select, PAYMENT_COLUMNS).await? {
+            let (key, reference, payment) = read_payment(row)?;
+            match accounts.get(&key) {
+                Some(_) => accounts.insert_payment(key, reference, payment),
+                None => others.push((key, reference, payment)),
+            }
         }
-        ledger.accounts.see_users();
+        let keys: BTreeSet<&OrderKey> = others.iter().map(|(key, ..)| key).collect();
+        let keys: Vec<&OrderKey> = keys.into_iter().collect();
+        self.read_orders(&mut open, &keys, accounts, Default::default()).await?;
+        for (key, reference, payment) in others {
+            accounts.insert_payment(key, reference, payment);
+        }
+        accounts.see_users();
         let number = |text: String| {
             text.parse::<i64>().map_err(|_| Fault::Failed("a sum is no number".to_owned()))
         };

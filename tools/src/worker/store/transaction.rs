@@ -207,7 +207,8 @@ impl Open {
         })
     }
 
-    /// Rows of these columns.
+    /// Rows of these columns. All are fetched first: to free each while SQLite's thread makes the
+    /// next ones takes longer.
     pub async fn values(
         &mut self,
         statement: &Statement<'_>,
