@@ -94,7 +94,7 @@ pub(crate) fn payment_words<R: Ord + Clone, I: Copy + Eq>(
     words.unwrap_or_default().into_iter().filter(is_its).collect()
 }
 
-/// The book's words of an order, as entries would say them. `is_held`: as for [`repair`].
+/// The book's words of an order, as entries would say them. `is_held`: as for [`repaired`].
 fn words<R: Ord + Clone, I: Copy + Eq>(
     account: &Account<R, I>,
     order: &Booked<R>,
