@@ -137,7 +137,8 @@ fn the_module_comes_under_load() {
     let server = loaded(Server::with().without_module());
     let path = module().display().to_string();
     under_load(&server, || {
-        let load = ["MODULE", "LOAD", &path, "scripts", &usual_entries()];
+        let name = "seckill.scripts";
+        let load = ["MODULE", "LOADEX", &path, "CONFIG", name, &usual_entries()];
         assert_eq!(server.call(&load), Value::Okay);
         wait_for_more(&server, 200);
     });
