@@ -55,29 +55,6 @@ impl Intake {
         Self { options, totals, stop, last: BTreeMap::new(), deleted: BTreeMap::new() }
     }
 
-    /// Creates missing streams and groups. A new group begins with the first entry. True if there
-    /// was one to create.
-    pub async fn make_groups(&mut self, source: &mut Source) -> RedisResult<bool> {
-        let mut is_made = false;
-        for which in source.all() {
-            // A server without memory refuses to create even one that is there.
-            if source.ours(which).await?.is_some() {
-                continue;
-            }
-            let stream = source.stream(which).await?.unwrap_or_default();
-            let mut create = cmd("XGROUP");
-            create.arg("CREATE").arg(source.name(which)).arg(source.group()).arg("0");
-            create.arg("MKSTREAM").arg("ENTRIESREAD");
-            create.arg(stream.added.saturating_sub(stream.length));
-            match source.ask(&create).await {
-                Ok(_) => is_made = true,
-                Err(error) if error.code() == Some("BUSYGROUP") => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(is_made)
-    }
-
     /// Handles entries that are pending for this consumer but unknown to it: those of an earlier
     /// worker of this name, or delivered when a connection broke.
     pub async fn recover(

@@ -127,6 +127,29 @@ impl Source {
         Ok(groups.into_iter().find(|group| group.name == self.group.as_bytes()))
     }
 
+    /// Creates missing streams and groups. A new group begins with the first entry. True if there
+    /// was one to create.
+    pub async fn make_groups(&mut self) -> RedisResult<bool> {
+        let mut is_made = false;
+        for which in self.all() {
+            // A server without memory refuses to create even one that is there.
+            if self.ours(which).await?.is_some() {
+                continue;
+            }
+            let stream = self.stream(which).await?.unwrap_or_default();
+            let mut create = cmd("XGROUP");
+            create.arg("CREATE").arg(self.name(which)).arg(&self.group).arg("0");
+            create.arg("MKSTREAM").arg("ENTRIESREAD");
+            create.arg(stream.added.saturating_sub(stream.length));
+            match self.ask(&create).await {
+                Ok(_) => is_made = true,
+                Err(error) if error.code() == Some("BUSYGROUP") => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(is_made)
+    }
+
     pub fn info(&self, what: &str, which: Which) -> Cmd {
         let mut info = cmd("XINFO");
         info.arg(what).arg(self.name(which));
