@@ -148,7 +148,7 @@ CREATE TABLE IF NOT EXISTS {prefix}voucher_sales (
 CREATE TABLE IF NOT EXISTS {prefix}groups (
     stream     {id 512} NOT NULL,
     group_name {id 512} NOT NULL,
-    pairing_id {word 64} NOT NULL,
+    pairing_id {word 160} NOT NULL,
     run_id     {word 64} NOT NULL,
     deleted    {number} NOT NULL,
     unchecked  {text},

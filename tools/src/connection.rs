@@ -11,7 +11,7 @@ use redis::{
 };
 
 use crate::server::{ANSWER_WAIT, CONNECT_WAIT, Place};
-use crate::server_errors::unreached;
+use crate::server_errors::{is_full, its_reason, unreached};
 use crate::server_info::{fields, is_node};
 use crate::tls;
 
@@ -62,6 +62,12 @@ fn cluster_client(place: &Place) -> RedisResult<ClusterClient> {
     tls::of_cluster(builder, place.addr(), place.certificates()).build()
 }
 
+fn pipeline(commands: &[&Cmd]) -> Pipeline {
+    let mut all = Pipeline::new();
+    commands.iter().for_each(|command| _ = all.add_command((*command).clone()));
+    all
+}
+
 impl From<MultiplexedConnection> for Connection {
     fn from(server: MultiplexedConnection) -> Self {
         Self::Server(server)
@@ -98,6 +104,22 @@ impl Connection {
         };
         let replies = replies.into_iter();
         replies.map(|(_, reply)| Ok(redis::from_redis_value(reply)?)).collect()
+    }
+
+    /// Runs commands in a transaction. None if a watched key has changed.
+    pub async fn transact(&mut self, commands: &[&Cmd]) -> RedisResult<Option<Vec<Value>>> {
+        let mut all = pipeline(commands);
+        all.atomic().query_async(self).await.map_err(|error| its_reason(&error))
+    }
+
+    /// Runs commands in a transaction. A full Redis 7.0 queues none: there they are sent together,
+    /// and another client may do something in between.
+    pub async fn at_once(&mut self, commands: &[&Cmd]) -> RedisResult<Vec<Value>> {
+        let done = self.transact(commands).await;
+        if !done.as_ref().is_err_and(is_full) {
+            return Ok(done?.unwrap_or_default());
+        }
+        pipeline(commands).query_async(self).await.map_err(|error| its_reason(&error))
     }
 
     /// Sends commands at once and gives what each was answered. An error when a connection is lost,

@@ -42,6 +42,21 @@ pub fn is_down(error: &RedisError) -> bool {
     error.code().is_none() && error.kind() == ErrorKind::Io
 }
 
+/// Has the server no memory for what may need more?
+pub fn is_full(error: &RedisError) -> bool {
+    error.code() == Some("OOM")
+}
+
+/// Why a transaction was refused: the error of the command that was. A group that is missing says
+/// more than its stream, which is missing, too.
+pub fn its_reason(error: &RedisError) -> RedisError {
+    let errors = error.clone().into_server_errors();
+    let all: Vec<RedisError> =
+        errors.iter().flat_map(|all| all.iter()).map(|(_, one)| one.clone().into()).collect();
+    let group = all.iter().find(|one| one.code() == Some("NOGROUP"));
+    group.or(all.first()).unwrap_or(error).clone()
+}
+
 /// The error as the server wrote it, in one line, and where a password or a right is missing, what
 /// to do.
 pub fn message(error: &RedisError) -> String {

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::future::try_join_all;
-use redis::{RedisResult, Value, from_redis_value};
+use redis::{Cmd, RedisResult, from_redis_value};
 use serde::Serialize;
 
 use crate::connection::Connection;
@@ -119,27 +119,30 @@ impl Sale {
         Ok(standing)
     }
 
-    /// All replies are of one moment, so that no move is seen by halves.
+    /// All replies are of one moment, so that no move is seen by halves. A full server may answer
+    /// one after the other: a move in between changes the journal, and the keys are looked for
+    /// after the figures that need them.
     async fn look_at(&self, shard: &Shard) -> Result<ShardStanding> {
         let of = || format!("shard {}", shard.voucher);
-        let mut known = redis::cmd("EXISTS");
-        let known: i64 =
-            known.arg(&shard.stock).arg(&shard.rules).query_async(&mut self.link()).await?;
-        let mut all = redis::pipe();
-        all.atomic();
-        for key in [&shard.stock, &shard.rules, &shard.book] {
-            all.cmd("EXISTS").arg(key);
-        }
-        all.cmd("HGETALL").arg(&shard.journal);
-        if known > 0 {
-            all.cmd("SECKILL.INFO").arg(&shard.voucher);
-        }
-        let replies: Vec<Value> = all.query_async(&mut self.link()).await.with_context(of)?;
+        let ask = |name: &str, key: &str| redis::cmd(name).arg(key).clone();
+        let mut known = ask("EXISTS", &shard.stock);
+        let known: i64 = known.arg(&shard.rules).query_async(&mut self.link()).await?;
+        let mut all = vec![ask("HGETALL", &shard.journal)];
+        all.extend((known > 0).then(|| ask("SECKILL.INFO", &shard.voucher)));
+        all.extend([&shard.stock, &shard.rules, &shard.book].map(|key| ask("EXISTS", key)));
+        all.push(ask("HGETALL", &shard.journal));
+        let all: Vec<&Cmd> = all.iter().collect();
+        let replies = loop {
+            let replies = self.link().at_once(&all).await.with_context(of)?;
+            if replies.first() == replies.last() {
+                break replies;
+            }
+        };
         let mut replies = replies.into_iter();
         let mut next = || replies.next().context("a reply is missing");
-        let [has_stock, has_rules, has_book] = [next()?, next()?, next()?].map(from_redis_value);
         let journal = from_redis_value(next()?)?;
-        let info = next().ok().map(from_redis_value).transpose()?;
+        let info = (known > 0).then(&mut next).transpose()?.map(from_redis_value).transpose()?;
+        let [has_stock, has_rules, has_book] = [next()?, next()?, next()?].map(from_redis_value);
         let seen = Seen {
             journal: &journal,
             has_stock: has_stock?,

@@ -86,7 +86,7 @@ pub async fn bury(
             return if is_stream { Ok(false) } else { Err(RedisError::from(refused)) };
         };
         let add = letter(source, which, entry, deliveries, reason);
-        let Some(replies) = source.transact(&[&add, &ack]).await? else { continue };
+        let Some(replies) = source.connection().transact(&[&add, &ack]).await? else { continue };
         if let [id, acknowledged] = &replies[..]
             && reply::number("XACK", acknowledged)? == 0
         {

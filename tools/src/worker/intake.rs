@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use domain::entry_id::EntryId;
 use redis::{RedisResult, cmd};
 use seckill_tools::duration::millis;
+use seckill_tools::server_errors::is_full;
 use tracing::{debug, warn};
 
 use crate::halt::{Halt, Stop};
 use crate::in_flight::{InFlight, Shared};
 use crate::options::{OnZeroRows, Options};
 use crate::order_events::{StreamEntry, Which};
-use crate::source::{Delivery, PIECE, Source, is_full, reply};
+use crate::source::{Delivery, PIECE, Source, reply};
 use crate::totals::{Count, Totals};
 use asked::Asked;
 use gone::{Gone, gone_unread};
@@ -52,29 +53,6 @@ pub struct ReadBatch {
 impl Intake {
     pub fn new((options, totals, _): Shared, stop: Stop) -> Self {
         Self { options, totals, stop, last: BTreeMap::new(), deleted: BTreeMap::new() }
-    }
-
-    /// Creates missing streams and groups. A new group begins with the first entry. True if there
-    /// was one to create.
-    pub async fn make_groups(&mut self, source: &mut Source) -> RedisResult<bool> {
-        let mut is_made = false;
-        for which in source.all() {
-            // A server without memory refuses to create even one that is there.
-            if source.ours(which).await?.is_some() {
-                continue;
-            }
-            let stream = source.stream(which).await?.unwrap_or_default();
-            let mut create = cmd("XGROUP");
-            create.arg("CREATE").arg(source.name(which)).arg(source.group()).arg("0");
-            create.arg("MKSTREAM").arg("ENTRIESREAD");
-            create.arg(stream.added.saturating_sub(stream.length));
-            match source.ask(&create).await {
-                Ok(_) => is_made = true,
-                Err(error) if error.code() == Some("BUSYGROUP") => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(is_made)
     }
 
     /// Handles entries that are pending for this consumer but unknown to it: those of an earlier
@@ -313,7 +291,7 @@ async fn correct(source: &mut Source, which: Which, at: EntryId, passed: u64) ->
     let mut set = cmd("XGROUP");
     set.arg("SETID").arg(name).arg(source.group()).arg(at.to_string());
     set.arg("ENTRIESREAD").arg(passed);
-    match source.transact(&[&set]).await {
+    match source.connection().transact(&[&set]).await {
         // The next read tells it again.
         Err(error) if !is_full(&error) => Err(error),
         _ => Ok(()),
@@ -374,7 +352,7 @@ async fn remove(source: &mut Source, which: Which, consumer: &[u8]) -> RedisResu
     let mut leave = cmd("XGROUP");
     leave.arg("DELCONSUMER").arg(source.name(which)).arg(source.group()).arg(consumer);
     pending.arg(u32::MAX).arg(consumer);
-    let replies = match source.transact(&[&pending, &leave]).await {
+    let replies = match source.connection().transact(&[&pending, &leave]).await {
         // It stays until there is memory.
         Err(error) if is_full(&error) => return Ok(()),
         replies => replies?.unwrap_or_default(),

@@ -23,14 +23,34 @@ pub struct PairingId {
     positions: [EntryId; 3],
 }
 
+/// Behind an id in the tables that the server is to get.
+const BEGUN: &str = " begun";
+
 /// What server and tables say of each other.
+///
+/// A first start makes the groups, writes a new id as begun into the tables, if nothing is there,
+/// then this id on the server, if nothing is there, and then into the tables that the server has
+/// it. Only then anything is read. Each step may be done by another worker, and again: one that is
+/// killed leaves nothing to undo. So
+///
+/// - an id is on the server only after it was in the tables that it was made for: where the tables
+///   that are read afterwards have none, or one that is begun, they were lost or are others;
+/// - tables have an id, not as begun, only after the server had it: where the server that is asked
+///   afterwards has none, it is empty or another one;
+/// - what was read is in tables that have the id, so no loss of it looks like a first start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pairing {
     /// Neither has an id: no worker has started yet.
     New,
+    /// The tables have an id as begun, and the server has no other.
+    Begun(Group),
     Same(Group),
-    /// Only the server has an id: the database was lost, or is another one.
-    TablesLost(String),
+    /// Only the server has an id: the database was lost, or is another one, in which maybe a first
+    /// start has begun.
+    TablesLost {
+        id: String,
+        begun: Option<Group>,
+    },
     /// Only the tables have one, or both have different ones: the server is empty, older than its
     /// first worker, or another one.
     OtherServer,
@@ -73,15 +93,29 @@ impl PairingId {
 impl Pairing {
     /// Asks both. The server's id is a field of a hash beside the stream, by group.
     pub async fn read(source: &mut Source, store: &Store) -> Result<Self, Fault> {
+        let before = of_server(source).await?;
         let tables = store.group(source.name(Which::Orders), source.group()).await?;
-        let server = of_server(source).await?;
-        Ok(match (tables, server) {
-            (None, None) => Self::New,
-            (None, Some(id)) => Self::TablesLost(id),
-            (Some(group), Some(id)) if group.pairing_id == id => Self::Same(group),
-            _ => Self::OtherServer,
-        })
+        Ok(Self::of(before, tables, of_server(source).await?))
     }
+
+    /// By the server's id before and after the tables were read.
+    fn of(before: Option<String>, tables: Option<Group>, after: Option<String>) -> Self {
+        match (before, tables) {
+            (_, Some(group)) if begun(&group).is_none() => match after {
+                Some(id) if group.pairing_id == id => Self::Same(group),
+                _ => Self::OtherServer,
+            },
+            (None, None) => Self::New,
+            (None, Some(group)) => Self::Begun(group),
+            (Some(id), Some(group)) if begun(&group) == Some(&id) => Self::Begun(group),
+            (Some(id), begun) => Self::TablesLost { id, begun },
+        }
+    }
+}
+
+/// The id that the server is to get.
+fn begun(group: &Group) -> Option<&str> {
+    group.pairing_id.strip_suffix(BEGUN)
 }
 
 /// Why nothing is read, for an operator.
@@ -116,9 +150,22 @@ fn run_in(info: &str) -> String {
     format!("{} {followed}", field("run_id")).trim_end().to_owned()
 }
 
+/// Entries that another consumer has read and not acknowledged may be stored already.
+async fn warn_of_pending(source: &mut Source, options: &Options) -> RedisResult<()> {
+    let pending = source.ours(Which::Orders).await?.map_or(0, |group| group.pending);
+    if pending > 0 && options.shop.statements().is_some() {
+        warn!(
+            "{pending} entries of {} are pending for another consumer: if it has stored them and \
+             nothing makes the order id unique in the shop's tables, --statements write them a \
+             second time",
+            source.name(Which::Orders)
+        );
+    }
+    Ok(())
+}
+
 /// Pairs server and tables at the start of a worker, and sees whether the server is another run
-/// than the one that was last read; or says why nothing is read from this server. Also whether
-/// nothing was read from it before.
+/// than the one that was last read; or says why nothing is read from this server.
 ///
 /// A worker that runs `--once` with the database that is assumed where none is named begins no
 /// history there: the group's database is another one, and would never get these entries.
@@ -126,79 +173,86 @@ pub async fn pair(
     source: &mut Source,
     store: &Store,
     options: &Options,
-) -> Result<Result<(Group, bool), String>, Fault> {
+) -> Result<Result<Group, String>, Fault> {
     let [orders, name] = [source.name(Which::Orders), source.group()].map(str::to_owned);
-    let run_id = run_id(source).await?;
-    let pairing = Pairing::read(source, store).await?;
-    let is_new = pairing == Pairing::New;
-    let has_tables = matches!(pairing, Pairing::Same(_) | Pairing::OtherServer);
-    if options.once && !has_tables && options.site.is_database_assumed() {
+    let is_assumed = options.once && options.site.is_database_assumed();
+    loop {
+        let run_id = run_id(source).await?;
+        // Before the tables: their own workers only read once they are paired.
         let read = source.ours(Which::Orders).await?.unwrap_or_default().last_delivered;
-        if pairing != Pairing::New || read != EntryId::default() {
-            let group = source.group();
+        let pairing = Pairing::read(source, store).await?;
+        let has_another = match pairing {
+            Pairing::New | Pairing::Begun(_) => read != EntryId::default(),
+            Pairing::TablesLost { .. } => true,
+            Pairing::Same(_) | Pairing::OtherServer => false,
+        };
+        if is_assumed && has_another {
             return Ok(Err(format!(
-                "group {group} has read {orders} into another database: name it by --database"
+                "group {name} has read {orders} into another database: name it by --database"
             )));
         }
-    }
-    let mut group = match pairing {
-        Pairing::Same(group) => group,
-        Pairing::New => {
-            let id = PairingId::of(source).await?.text();
-            // Another worker may be first; and if this one dies now, the tables take the id later.
-            let pairing_id = set_if_none(source, &id).await?;
-            let pending = source.ours(Which::Orders).await?.map_or(0, |group| group.pending);
-            // Entries that another consumer has read and not acknowledged may be stored already.
-            if pending > 0 && options.shop.statements().is_some() {
+        let group = |pairing_id, why: Option<&str>| {
+            let (run_id, unchecked) = (run_id.clone(), why.map(str::to_owned));
+            Group { pairing_id, run_id, unchecked, ..Group::default() }
+        };
+        match pairing {
+            Pairing::Same(group) if group.run_id == run_id => return Ok(Ok(group)),
+            Pairing::Same(before) => {
+                let why = "the server was started again, or was a replica";
+                let now = group(before.pairing_id.clone(), Some(why));
+                store.pair_group(&orders, &name, &before.pairing_id, &now).await?;
+            }
+            Pairing::New => {
+                source.make_groups().await?;
+                let id = PairingId::of(source).await?.text();
+                store.add_group(&orders, &name, &group(id + BEGUN, None)).await?;
+                warn_of_pending(source, options).await?;
+            }
+            Pairing::Begun(before) => {
+                let id = begun(&before).unwrap_or_default();
+                if set_if_none(source, id).await?.as_deref() == Some(id) {
+                    let now = group(id.to_owned(), None);
+                    store.pair_group(&orders, &name, &before.pairing_id, &now).await?;
+                }
+            }
+            Pairing::TablesLost { id, begun } => {
+                let now = group(id, Some("the tables were lost, or are others"));
+                match begun {
+                    Some(begun) => {
+                        store.pair_group(&orders, &name, &begun.pairing_id, &now).await?;
+                    }
+                    None => store.add_group(&orders, &name, &now).await?,
+                }
                 warn!(
-                    "{pending} entries of {orders} are pending for another consumer: if it has \
-                     stored them and nothing makes the order id unique in the shop's tables, \
-                     --statements write them a second time"
+                    "{orders} was written to other tables before: the {} database was lost, or is \
+                     another one. What the group has acknowledged is not read again: \
+                     seckill-worker check --repair",
+                    store.database()
                 );
             }
-            let group = Group { pairing_id, run_id: run_id.clone(), ..Group::default() };
-            store.save_group(&orders, &name, &group).await?;
-            group
+            Pairing::OtherServer => return Ok(Err(why_unpaired(source, store.database()))),
         }
-        Pairing::TablesLost(pairing_id) => {
-            warn!(
-                "{orders} was written to other tables before: the {} database was lost, or is \
-                 another one. What the group has acknowledged is not read again: seckill-worker \
-                 check --repair",
-                store.database()
-            );
-            let unchecked = Some("the tables were lost, or are others".to_owned());
-            let group = Group { pairing_id, run_id: run_id.clone(), unchecked, ..Group::default() };
-            store.save_group(&orders, &name, &group).await?;
-            group
-        }
-        Pairing::OtherServer => return Ok(Err(why_unpaired(source, store.database()))),
-    };
-    if group.run_id != run_id {
-        group.run_id = run_id;
-        group
-            .unchecked
-            .get_or_insert_with(|| "the server was started again, or was a replica".to_owned());
-        store.save_group(&orders, &name, &group).await?;
     }
-    Ok(Ok((group, is_new)))
 }
 
-/// Pairs server and tables from now on, whatever both had.
+/// Pairs server and tables from now on, whatever both had. The server is first: what is interrupted
+/// looks like lost tables, or another server, and never like a first start.
 pub async fn re_pair(source: &mut Source, store: &Store) -> Result<(), Fault> {
     let [orders, name] = [source.name(Which::Orders), source.group()].map(str::to_owned);
     let id = PairingId::of(source).await?.text();
     let (key, field) = key_and_field(source);
     let set = cmd("HSET").arg(key).arg(field).arg(&id).query_async(source.connection()).await;
     let _: i64 = set?;
-    let before = store.group(&orders, &name).await?.unwrap_or_default();
-    let group = Group {
-        pairing_id: id,
-        run_id: run_id(source).await?,
-        unchecked: Some("server and tables were paired anew".to_owned()),
-        ..before
-    };
-    store.save_group(&orders, &name, &group).await
+    let run_id = run_id(source).await?;
+    let unchecked = Some("server and tables were paired anew".to_owned());
+    let group = Group { pairing_id: id, run_id, unchecked, ..Group::default() };
+    loop {
+        match store.group(&orders, &name).await? {
+            Some(now) if now.pairing_id == group.pairing_id => return Ok(()),
+            Some(now) => store.pair_group(&orders, &name, &now.pairing_id, &group).await?,
+            None => store.add_group(&orders, &name, &group).await?,
+        }
+    }
 }
 
 /// The hash of ids beside the stream of orders, in its slot, and the group's field.
@@ -214,13 +268,10 @@ async fn of_server(source: &mut Source) -> RedisResult<Option<String>> {
 }
 
 /// Writes an id on the server if there is none. Returns the one that is there now.
-async fn set_if_none(source: &mut Source, id: &str) -> RedisResult<String> {
+async fn set_if_none(source: &mut Source, id: &str) -> RedisResult<Option<String>> {
     let (key, group) = key_and_field(source);
-    let mut both = redis::pipe();
-    both.atomic().cmd("HSETNX").arg(&key).arg(&group).arg(id).ignore();
-    both.cmd("HGET").arg(&key).arg(&group);
-    let (kept,): (String,) = both.query_async(source.connection()).await?;
-    Ok(kept)
+    source.ask(cmd("HSETNX").arg(key).arg(group).arg(id)).await?;
+    of_server(source).await
 }
 
 /// Why this does not look like the server of a sale; None if it does. A stream that never had an
@@ -270,44 +321,4 @@ fn fuller(number: i64, keyspace: &str, ours: u64) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_empty_database_is_not_the_named_one_if_another_is_not() {
-        let both = "# Keyspace\r\ndb0:keys=3,expires=0,avg_ttl=0\r\ndb12:keys=1,expires=0\r\n";
-        let found = fuller(0, both, 3).unwrap_or_default();
-        assert!(found.starts_with("db0 has nothing of a sale, and db12 has keys"), "{found}");
-        assert!(fuller(1, both, 0).unwrap_or_default().contains("and db0 has"));
-        for (number, keyspace, ours) in [
-            (0, both, 2),
-            (12, both, 0),
-            (0, "", 0),
-            (0, "db0:keys=1", 1),
-            (0, "db0:x\r\ndb1:y", 9),
-        ] {
-            assert_eq!(fuller(number, keyspace, ours), None, "{number} {keyspace}");
-        }
-    }
-
-    /// A replica that becomes the primary continues the history of the one that it has followed.
-    #[test]
-    fn a_server_that_has_followed_another_one_is_another_run() {
-        let info =
-            |replid2: String| format!("# Server\r\nrun_id:0ab\r\nmaster_replid2:{replid2}\r\n");
-        assert_eq!(run_in(&info("0".repeat(40))), "0ab");
-        assert_eq!(run_in(&info("c0".repeat(20))), "0ab c0c0c0c0c0c0c0c0");
-        assert_eq!(run_in("run_id:0ab\r\n"), "0ab");
-        assert_eq!(run_in(""), "");
-    }
-
-    #[test]
-    fn ids_are_read_as_they_are_written() {
-        let id = PairingId::new([EntryId { ms: 1, seq: 2 }; 3]);
-        assert_eq!(PairingId::parse(&id.text()), Some(id.clone()));
-        assert_eq!(id.began(), EntryId { ms: 1, seq: 2 });
-        for text in ["", "x", "x 1-1 1-1", "x 1-1 1-1 1-1 1-1", "x 1-1 1-1 soon", " 1-1 1-1 1-1"] {
-            assert_eq!(PairingId::parse(text), None, "{text}");
-        }
-    }
-}
+mod tests;

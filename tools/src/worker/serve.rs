@@ -145,8 +145,8 @@ impl StreamConsumer {
         let (group, consumer) = (&self.options.site.group, &self.consumer);
         let mut source = Source::new(connection, self.streams.clone(), group, consumer);
         self.in_flight.fields = self.options.compare(source.connection()).await?.fields;
-        let is_new = self.pair(&mut source).await?;
-        if self.intake.make_groups(&mut source).await? && !is_new {
+        self.pair(&mut source).await?;
+        if source.make_groups().await? {
             let why = "the stream or its group was missing";
             self.intake.uncheck(&source, &mut self.in_flight, why, 0).await?;
         }
@@ -157,9 +157,8 @@ impl StreamConsumer {
         Ok(())
     }
 
-    /// Reads nothing from a server that is not paired with the tables. True if nothing was read
-    /// from it before.
-    async fn pair(&mut self, source: &mut Source) -> Result<bool, Halt> {
+    /// Reads nothing from a server that is not paired with the tables.
+    async fn pair(&mut self, source: &mut Source) -> Result<(), Halt> {
         if !self.options.fields.unchecked
             && let Some(text) = looks_wrong(source).await?
         {
@@ -172,7 +171,7 @@ impl StreamConsumer {
             Component::Database(orders.clone()),
             &self.totals,
         );
-        let (group, is_new) = loop {
+        let group = loop {
             match pair(source, &self.store, &self.options).await {
                 Ok(Ok(paired)) => break paired,
                 Ok(Err(text)) => return Err(Halt::Unpaired(text)),
@@ -189,7 +188,7 @@ impl StreamConsumer {
         }
         self.totals.unchecked(&orders, group.unchecked.is_some());
         self.totals.report(Component::Unpaired(orders), None);
-        Ok(is_new)
+        Ok(())
     }
 
     /// The server is not paired with the tables: says so once, and waits for an operator.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use domain::entry_id::EntryId;
 use domain::hash_tag::StrayBraces;
 use domain::key_names::Naming;
-use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value, cmd};
+use redis::{Cmd, ErrorKind, RedisError, RedisResult, Value, cmd};
 use seckill_tools::connection::Connection;
 use seckill_tools::duration::millis;
 
@@ -96,28 +96,6 @@ impl Source {
         command.query_async(&mut self.connection).await
     }
 
-    /// Runs commands in a transaction. None if a watched key has changed.
-    pub async fn transact(&mut self, commands: &[&Cmd]) -> RedisResult<Option<Vec<Value>>> {
-        let mut all = Pipeline::new();
-        all.atomic();
-        for command in commands {
-            all.add_command((*command).clone());
-        }
-        all.query_async(&mut self.connection).await.map_err(|error| its_reason(&error))
-    }
-
-    /// Runs commands in a transaction. A full Redis 7.0 queues none: there they are sent together,
-    /// and another client may do something in between.
-    pub async fn at_once(&mut self, commands: &[&Cmd]) -> RedisResult<Vec<Value>> {
-        let done = self.transact(commands).await;
-        if !done.as_ref().is_err_and(is_full) {
-            return Ok(done?.unwrap_or_default());
-        }
-        let mut all = Pipeline::new();
-        commands.iter().for_each(|command| _ = all.add_command((*command).clone()));
-        all.query_async(&mut self.connection).await.map_err(|error| its_reason(&error))
-    }
-
     /// Is there such a key, whatever it is?
     pub async fn is_there(&mut self, which: Which) -> RedisResult<bool> {
         let mut kind = cmd("TYPE");
@@ -147,6 +125,29 @@ impl Source {
     pub async fn ours(&mut self, which: Which) -> RedisResult<Option<GroupInfo>> {
         let groups = self.groups(which).await?;
         Ok(groups.into_iter().find(|group| group.name == self.group.as_bytes()))
+    }
+
+    /// Creates missing streams and groups. A new group begins with the first entry. True if there
+    /// was one to create.
+    pub async fn make_groups(&mut self) -> RedisResult<bool> {
+        let mut is_made = false;
+        for which in self.all() {
+            // A server without memory refuses to create even one that is there.
+            if self.ours(which).await?.is_some() {
+                continue;
+            }
+            let stream = self.stream(which).await?.unwrap_or_default();
+            let mut create = cmd("XGROUP");
+            create.arg("CREATE").arg(self.name(which)).arg(&self.group).arg("0");
+            create.arg("MKSTREAM").arg("ENTRIESREAD");
+            create.arg(stream.added.saturating_sub(stream.length));
+            match self.ask(&create).await {
+                Ok(_) => is_made = true,
+                Err(error) if error.code() == Some("BUSYGROUP") => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(is_made)
     }
 
     pub fn info(&self, what: &str, which: Which) -> Cmd {
@@ -240,7 +241,7 @@ impl Source {
         let looks = |which: &Which| [self.info("STREAM", *which), self.info("GROUPS", *which)];
         let looks: Vec<_> = of.iter().flat_map(looks).collect();
         let commands: Vec<&Cmd> = looks.iter().chain([&read]).collect();
-        let mut looks = self.at_once(&commands).await?;
+        let mut looks = self.connection.at_once(&commands).await?;
         let Some(streams) = looks.pop() else { return Err(unanswered()) };
         let mut delivered = BTreeMap::new();
         for (name, entries) in reply::streams(streams)? {
@@ -298,7 +299,7 @@ impl Source {
         let looks: Vec<_> = own.iter().map(look).collect();
         let claim = self.claiming(which, self.consumer.as_bytes(), &own);
         let commands: Vec<&Cmd> = looks.iter().chain([&claim]).collect();
-        let mut looks = self.at_once(&commands).await?;
+        let mut looks = self.connection.at_once(&commands).await?;
         let Some(claimed) = looks.pop() else { return Err(unanswered()) };
         let entries = reply::entries(claimed)?;
         let has: BTreeSet<_> = entries.iter().map(|entry| entry.id).collect();
@@ -358,23 +359,8 @@ impl Source {
     }
 }
 
-/// Why a transaction was refused: the error of the command that was. A group that is missing says
-/// more than its stream, which is missing, too.
-fn its_reason(error: &RedisError) -> RedisError {
-    let errors = error.clone().into_server_errors();
-    let all: Vec<RedisError> =
-        errors.iter().flat_map(|all| all.iter()).map(|(_, one)| one.clone().into()).collect();
-    let group = all.iter().find(|one| one.code() == Some("NOGROUP"));
-    group.or(all.first()).unwrap_or(error).clone()
-}
-
 pub fn unanswered() -> RedisError {
     RedisError::from((ErrorKind::UnexpectedReturnType, "the server's answer lacks what was asked"))
-}
-
-/// Has the server no memory for what may need more?
-pub fn is_full(error: &RedisError) -> bool {
-    error.code() == Some("OOM")
 }
 
 fn is_no_key(error: &RedisError) -> bool {

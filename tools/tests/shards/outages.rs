@@ -75,3 +75,16 @@ fn level_ends_in_time_while_its_server_hangs() {
     shop.run("finish");
     shop.check_finished();
 }
+
+/// A full Redis 7.0 queues no command of a transaction, but says how the shards stand.
+#[test]
+fn the_shards_of_a_full_server_are_shown() {
+    for shop in Shop::of_both_kinds(2, 100) {
+        assert_eq!(shop.try_as("ann"), 0);
+        let shown = shop.run("show");
+        shop.ask("CONFIG SET maxmemory 1");
+        assert_eq!(shop.run("show"), shown);
+        shop.ask("CONFIG SET maxmemory 0");
+        shop.check();
+    }
+}

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use crate::databases::{Database, Kind};
 use crate::harness::{Port, text, wait_for};
 use crate::http::{http_get, metric};
-use crate::shop::{GROUP, Shop, random};
+use crate::shop::{GROUP, STREAMS, Shop, random};
 use crate::worker::Worker;
 
 /// Retries at once, so that a wrong rejection would happen quickly.
@@ -207,4 +207,25 @@ fn a_full_server_is_read() {
     let states = shop.database.texts(["state"], "FROM seckill_orders WHERE units = 1");
     assert_eq!(states, vec![["sold"]; 29]);
     shop.check();
+}
+
+/// A first start waits for memory, whether or not somebody has made the groups.
+#[test]
+fn a_full_server_is_told_at_the_first_start() {
+    for has_groups in [false, true] {
+        let shop = Shop::of("tea 100");
+        shop.buy("tea", "ann", "o1");
+        for stream in STREAMS.into_iter().filter(|_| has_groups) {
+            shop.run(&format!("XGROUP CREATE {stream} {GROUP} 0 MKSTREAM"));
+        }
+        shop.run("CONFIG SET maxmemory 1");
+        let mut worker = shop.worker(&IMPATIENT);
+        worker.wait_for_word("is not ready, retrying: ");
+        let told = "OOM command not allowed when used memory > 'maxmemory'";
+        assert!(worker.log().contains(told), "{}", worker.log());
+        assert!(!worker.log().contains("aborted"), "{}", worker.log());
+        shop.run("CONFIG SET maxmemory 0");
+        shop.wait_until_drained(&mut worker);
+        shop.check();
+    }
 }

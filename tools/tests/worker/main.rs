@@ -19,6 +19,7 @@
 //! | `released` | cancelled, expired, bought again, in any order of reading |
 //! | `removed` | consumers that read while they are removed from the group |
 //! | `defaults` | what an administrator has set for all sessions of a database |
+//! | `pairing` | first starts, of many workers at once and interrupted, and what is none |
 //! | `poison` | entries that can't become rows |
 //! | `pooled` | PgBouncer between the worker and PostgreSQL |
 //! | `policy` | what the worker does about errors: it releases nothing that was sold |
@@ -66,6 +67,7 @@ mod http;
 mod listed;
 mod losses;
 mod moving;
+mod pairing;
 mod poison;
 mod policy;
 mod pooled;

@@ -66,11 +66,11 @@ impl Checker<'_> {
                 let id = PairingId::parse(&group.pairing_id);
                 return Ok(id.map(|id| id.began()).unwrap_or_default());
             }
-            Pairing::New => format!(
+            Pairing::New | Pairing::Begun(_) => format!(
                 "no worker of group {} has read {stream} into this database yet: start it",
                 source.group()
             ),
-            Pairing::TablesLost(_) => format!(
+            Pairing::TablesLost { .. } => format!(
                 "{stream} was read into other tables: this database was lost, or is another one; \
                  start the worker here, then check --repair"
             ),

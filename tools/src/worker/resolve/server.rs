@@ -42,7 +42,7 @@ pub async fn ask_server(
     ];
     let of = |reference: &String| cmd("HGET").arg(&payments).arg(reference).clone();
     all.extend(references.iter().map(of));
-    let answered = source.at_once(&all.iter().collect::<Vec<_>>()).await;
+    let answered = source.connection().at_once(&all.iter().collect::<Vec<_>>()).await;
     let answered = answered.map_err(|error| refused("HGET", &error))?.into_iter();
     let answered = answered.map(from_redis_value::<Option<Vec<u8>>>);
     let mut answered = answered.collect::<Result<Vec<_>, _>>()?.into_iter();

@@ -23,10 +23,14 @@ const READ: Columns = &[
     ("at_ms", Number),
 ];
 
+/// Each write of a group is later than the one before, whatever the clock says.
+const LATER: &str = "at_ms = CASE WHEN at_ms < ? THEN ? ELSE at_ms + 1 END";
+
 /// The consumer group of a stream of orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// The id that the tables and the server have in common.
+    /// The id that the tables and the server have in common; of a first start that has not ended,
+    /// what the server is to get.
     pub pairing_id: String,
     /// The run of the server that was last read.
     pub run_id: String,
@@ -64,8 +68,8 @@ impl Store {
         }))
     }
 
-    /// Writes a group as it is from now on.
-    pub async fn save_group(&self, stream: &str, name: &str, group: &Group) -> Result<(), Fault> {
+    /// Writes a group, unless there is one.
+    pub async fn add_group(&self, stream: &str, name: &str, group: &Group) -> Result<(), Fault> {
         let args = vec![
             Arg::Text(stream),
             Arg::Text(name),
@@ -73,9 +77,38 @@ impl Store {
             Arg::Text(&group.run_id),
             Arg::Int(group.deleted),
             Arg::MaybeText(group.unchecked.as_deref()),
-            Arg::Int(now_ms().max(group.at_ms.saturating_add(1))),
+            Arg::Int(now_ms()),
         ];
-        self.execute(&self.tables().replace("groups", GROUP_COLUMNS, 2, args)).await
+        let mut insert = self.tables().insert_into("groups", GROUP_COLUMNS, [args]);
+        insert.or_nothing("pairing_id");
+        self.execute(&insert).await
+    }
+
+    /// Writes another id and run of the server, unless somebody has changed this id; and why tables
+    /// and server may differ, unless a reason is there. What was counted stays.
+    pub async fn pair_group(
+        &self,
+        stream: &str,
+        name: &str,
+        id: &str,
+        group: &Group,
+    ) -> Result<(), Fault> {
+        let sql = format!(
+            "UPDATE {{groups}} SET pairing_id = ?, run_id = ?, unchecked = COALESCE(unchecked, ?), \
+             {LATER} WHERE stream = ? AND group_name = ? AND pairing_id = ?"
+        );
+        let now_ms = Arg::Int(now_ms());
+        let args = [
+            Arg::Text(&group.pairing_id),
+            Arg::Text(&group.run_id),
+            Arg::MaybeText(group.unchecked.as_deref()),
+            now_ms,
+            now_ms,
+            Arg::Text(stream),
+            Arg::Text(name),
+            Arg::Text(id),
+        ];
+        self.execute(&self.tables().sql(&sql, args)).await
     }
 
     /// Tables and server may differ from now on, for this reason; so many entries are gone.
@@ -87,18 +120,20 @@ impl Store {
         deleted: u64,
     ) -> Result<(), Fault> {
         let deleted = i64::try_from(deleted).unwrap_or(i64::MAX);
-        let sql = "UPDATE {groups} SET deleted = deleted + ?, unchecked = ?, at_ms = CASE WHEN \
-                   at_ms < ? THEN ? ELSE at_ms + 1 END WHERE stream = ? AND group_name = ?";
-        let now_ms = now_ms();
+        let sql = format!(
+            "UPDATE {{groups}} SET deleted = deleted + ?, unchecked = ?, {LATER} WHERE stream = ? \
+             AND group_name = ?"
+        );
+        let now_ms = Arg::Int(now_ms());
         let args = [
             Arg::Int(deleted),
             Arg::Text(why),
-            Arg::Int(now_ms),
-            Arg::Int(now_ms),
+            now_ms,
+            now_ms,
             Arg::Text(stream),
             Arg::Text(group),
         ];
-        self.execute(&self.tables().sql(sql, args)).await
+        self.execute(&self.tables().sql(&sql, args)).await
     }
 
     /// A check that began with this row has found that all agrees. False if the row was written
@@ -211,7 +246,7 @@ mod tests {
         let options = Options::try_parse_from(["worker", "--database", &database]).unwrap();
         let store = Store::new(&options.site, None, 1, true).unwrap();
         let new = Group { pairing_id: "x".to_owned(), ..Group::default() };
-        store.save_group("orders", "g", &new).await.unwrap();
+        store.add_group("orders", "g", &new).await.unwrap();
         let marked = async |why: &str| {
             store.uncheck("orders", "g", why, 0).await.unwrap();
             store.group("orders", "g").await.unwrap().unwrap()
@@ -225,6 +260,29 @@ mod tests {
         let last = store.group("orders", "g").await.unwrap().unwrap();
         assert!(store.checked("orders", "g", &last).await.unwrap());
         assert_eq!(store.group("orders", "g").await.unwrap().unwrap().unchecked, None);
+        store.close().await;
+    }
+
+    /// A worker that has read the row before does not know of them.
+    #[tokio::test]
+    async fn a_new_run_of_the_server_keeps_what_others_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let database = format!("sqlite:{}", dir.path().join("x.db").display());
+        let options = Options::try_parse_from(["worker", "--database", &database]).unwrap();
+        let store = Store::new(&options.site, None, 1, true).unwrap();
+        let read = Group { pairing_id: "x".to_owned(), ..Group::default() };
+        store.add_group("orders", "g", &read).await.unwrap();
+        store.uncheck("orders", "g", "entries were deleted unread", 3).await.unwrap();
+        let unchecked = Some("the server was started again".to_owned());
+        let run = Group { run_id: "r".to_owned(), unchecked, ..read.clone() };
+        store.pair_group("orders", "g", "x", &run).await.unwrap();
+        // Another one has paired them meanwhile.
+        store.pair_group("orders", "g", "y", &read).await.unwrap();
+        store.add_group("orders", "g", &read).await.unwrap();
+        let Group { run_id, deleted, unchecked, .. } =
+            store.group("orders", "g").await.unwrap().unwrap();
+        assert_eq!((&*run_id, deleted), ("r", 3));
+        assert_eq!(unchecked.as_deref(), Some("entries were deleted unread"));
         store.close().await;
     }
 }

@@ -2,9 +2,9 @@
 //! possible. On MySQL and MariaDB those of a batch are one text, since each answer costs a way
 //! through the network.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use seckill_tools::sanitize::sanitize;
 use tracing::{debug, info, warn};
@@ -38,6 +38,8 @@ pub struct Shop {
     known: RwLock<Arc<[KnownTable]>>,
     /// Whether a statement, by its place, takes an argument, by its place, as a number.
     numbers: RwLock<HashMap<(String, usize), bool>>,
+    /// The places of statements, and the tables, that the log names.
+    said: Mutex<BTreeSet<String>>,
 }
 
 impl Shop {
@@ -49,6 +51,7 @@ impl Shop {
             is_strict: AtomicBool::new(true),
             known: RwLock::default(),
             numbers: RwLock::default(),
+            said: Mutex::default(),
         }
     }
 
@@ -65,11 +68,17 @@ impl Shop {
         !self.statements.of(change).is_empty()
     }
 
+    /// Whether nothing was said yet of a statement, by its place, or of a table: the opening of the
+    /// database may fail many times.
+    fn is_news(&self, of: &str) -> bool {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(of.to_owned())
+    }
+
     /// Has the database check the statements. Says which are sent alone and which tables have no
     /// transactions, and looks up the tables of which nothing is unknown.
     pub async fn meet(&self, open: &mut Open) -> Result<(), Fault> {
         let alone = self.statements.all().filter_map(|one| Some((&one.place, one.alone?)));
-        for (place, why) in alone {
+        for (place, why) in alone.filter(|(place, _)| self.is_news(place)) {
             info!(
                 "--statements, {place} is sent for each order alone, with the others of its batch, \
                  which is slower: {why}"
@@ -78,7 +87,9 @@ impl Shop {
         for [table, engine] in without_transactions(open).await? {
             let is_named =
                 |sql: &str| sql.split(|c: char| !is_of_word(c)).any(|word| word == table);
-            if self.statements.all().any(|statement| is_named(&statement.sql)) {
+            if self.statements.all().any(|statement| is_named(&statement.sql))
+                && self.is_news(&table)
+            {
                 warn!(
                     "table {} has no transactions ({engine}): when a batch is refused, what its \
                      statements wrote there stays, and is written again",
