@@ -141,19 +141,17 @@ fn register_settings(ctx: Ctx<'_>, args: &[Str<'_>]) -> Result<(), String> {
         };
         let name = name.bytes();
         let name = name.strip_prefix(b"seckill.").unwrap_or(name);
+        let text = String::from_utf8_lossy(name);
         let is_known = SETTINGS.iter().any(|setting| setting.name().to_bytes() == name);
         if !is_known {
-            let name = String::from_utf8_lossy(name).into_owned();
-            return Err(format!("there is no configuration {}", name.escape_debug()));
+            return Err(format!("there is no configuration {}", text.escape_debug()));
         }
         if given.iter().any(|(other, _)| *other == name) {
-            let name = String::from_utf8_lossy(name).into_owned();
-            return Err(format!("the argument {name} is given twice"));
+            return Err(format!("the argument {text} is given twice"));
         }
         if !is_word(value.bytes()) {
-            let name = String::from_utf8_lossy(name).into_owned();
             return Err(format!(
-                "CONFIG REWRITE would write the argument {name} without its quotes; set it in a \
+                "CONFIG REWRITE would write the argument {text} without its quotes; set it in a \
                  seckill.* line"
             ));
         }

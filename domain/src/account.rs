@@ -112,7 +112,11 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
 
     /// References of payments that paid the order.
     pub fn paying(&self) -> impl Iterator<Item = &R> {
-        self.payments.iter().filter(|(_, it)| it.pays && !it.is_nothing).map(|(r, _)| r)
+        self.paying_payments().map(|(r, _)| r)
+    }
+
+    fn paying_payments(&self) -> impl Iterator<Item = (&R, &PaymentRow<I>)> {
+        self.payments.iter().filter(|(_, it)| it.pays && !it.is_nothing)
     }
 
     /// Everything that contradicts; `others` tells what other orders of a reference mean.
@@ -149,13 +153,12 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
     /// The numbers that a ruling would be made on.
     pub fn basis(&self) -> Basis<R> {
         let row = &self.row;
-        let paying = self.payments.iter().filter(|(_, it)| it.pays && !it.is_nothing);
         Basis {
             asked: row.asked,
             sold: row.sold,
             held_to: row.held_to,
             sold_to: row.sold_to,
-            payments: paying.map(|(r, it)| (r.clone(), it.units())).collect(),
+            payments: self.paying_payments().map(|(r, it)| (r.clone(), it.units())).collect(),
         }
     }
 
@@ -175,8 +178,7 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
     /// A payment of the order that is several orders': whose it is, is to be said before anything
     /// is ruled of the order.
     pub fn shared(&self, others: impl Fn(&R) -> Others) -> Option<&R> {
-        let mut paying = self.payments.iter().filter(|(_, it)| it.pays && !it.is_nothing);
-        paying.find(|(reference, _)| others(reference).is_conflict).map(|(reference, _)| reference)
+        self.paying().find(|reference| others(reference).is_conflict)
     }
 
     /// The units that are sold and kept, and the reference that pays for them.

@@ -200,29 +200,25 @@ pub async fn pair(
             Pairing::Same(before) => {
                 let why = "the server was started again, or was a replica";
                 let now = group(before.pairing_id.clone(), Some(why));
-                store.pair_group(&orders, &name, &before.pairing_id, &now).await?;
+                store.pair_group(&orders, &name, Some(&before.pairing_id), &now).await?;
             }
             Pairing::New => {
                 source.make_groups().await?;
                 let id = PairingId::of(source).await?.text();
-                store.add_group(&orders, &name, &group(id + BEGUN, None)).await?;
+                store.pair_group(&orders, &name, None, &group(id + BEGUN, None)).await?;
                 warn_of_pending(source, options).await?;
             }
             Pairing::Begun(before) => {
                 let id = begun(&before).unwrap_or_default();
                 if set_if_none(source, id).await?.as_deref() == Some(id) {
                     let now = group(id.to_owned(), None);
-                    store.pair_group(&orders, &name, &before.pairing_id, &now).await?;
+                    store.pair_group(&orders, &name, Some(&before.pairing_id), &now).await?;
                 }
             }
             Pairing::TablesLost { id, begun } => {
                 let now = group(id, Some("the tables were lost, or are others"));
-                match begun {
-                    Some(begun) => {
-                        store.pair_group(&orders, &name, &begun.pairing_id, &now).await?;
-                    }
-                    None => store.add_group(&orders, &name, &now).await?,
-                }
+                let before = begun.as_ref().map(|begun| &*begun.pairing_id);
+                store.pair_group(&orders, &name, before, &now).await?;
                 warn!(
                     "{orders} was written to other tables before: the {} database was lost, or is \
                      another one. What the group has acknowledged is not read again: \
@@ -247,11 +243,11 @@ pub async fn re_pair(source: &mut Source, store: &Store) -> Result<(), Fault> {
     let unchecked = Some("server and tables were paired anew".to_owned());
     let group = Group { pairing_id: id, run_id, unchecked, ..Group::default() };
     loop {
-        match store.group(&orders, &name).await? {
-            Some(now) if now.pairing_id == group.pairing_id => return Ok(()),
-            Some(now) => store.pair_group(&orders, &name, &now.pairing_id, &group).await?,
-            None => store.add_group(&orders, &name, &group).await?,
+        let now = store.group(&orders, &name).await?.map(|now| now.pairing_id);
+        if now.as_ref() == Some(&group.pairing_id) {
+            return Ok(());
         }
+        store.pair_group(&orders, &name, now.as_deref(), &group).await?;
     }
 }
 

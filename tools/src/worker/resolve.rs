@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use domain::resolve::{Answer, Resolution, ServerStep, plan};
 use domain::rulings::{Wanted, rule};
 use domain::server_state::Server;
-use seckill_tools::connection::Target;
+use seckill_tools::connection::{Connection, Target};
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::sharding::sale_of_shard;
 use seckill_tools::voucher_keys::VoucherKeys;
@@ -302,15 +302,21 @@ impl Desk<'_> {
         format!("operator {user}").trim().to_owned()
     }
 
-    /// The streams, the account, and what the server says of an order.
-    async fn look(&self, key: &OrderKey) -> Result<(Source, Accounts, Server<String>)> {
-        let mut link = Target::find(self.site.server.place()?).await?.connect().await?;
-        let keys = VoucherKeys::of_module(&mut link, std::slice::from_ref(&key.voucher)).await?;
+    /// The streams of a voucher, where server and tables are paired.
+    async fn paired_source(&self, link: &mut Connection, voucher: &String) -> Result<Source> {
+        let keys = VoucherKeys::of_module(link, std::slice::from_ref(voucher)).await?;
         let keys = keys.first().context("the keys of the voucher")?;
-        let mut source = source_of_voucher(&link, self.site, keys);
+        let mut source = source_of_voucher(link, self.site, keys);
         if !matches!(Pairing::read(&mut source, self.store).await?, Pairing::Same(_)) {
             bail!("{}", why_unpaired(&source, self.store.database()));
         }
+        Ok(source)
+    }
+
+    /// The streams, the account, and what the server says of an order.
+    async fn look(&self, key: &OrderKey) -> Result<(Source, Accounts, Server<String>)> {
+        let mut link = Target::find(self.site.server.place()?).await?.connect().await?;
+        let mut source = self.paired_source(&mut link, &key.voucher).await?;
         let accounts = self.store.accounts(&BTreeSet::from([key.clone()])).await?;
         let references = accounts.references().map(str::to_owned).collect();
         let server = ask_server(&mut source, key, references).await?;

@@ -2,18 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use domain::ruling::Word;
 use domain::rulings::Wanted;
 use seckill_tools::connection::Target;
 use seckill_tools::sanitize::sanitize;
-use seckill_tools::voucher_keys::VoucherKeys;
 
 use super::Desk;
 use crate::accounts::Accounts;
-use crate::check::{lose, ruled, shards_of_sale, source_of_voucher};
+use crate::check::{lose, ruled, shards_of_sale};
 use crate::order_events::OrderKey;
-use crate::pairing::{Pairing, why_unpaired};
 use crate::store::Refused;
 
 /// So many orders are ruled in one transaction.
@@ -33,12 +31,7 @@ impl Desk<'_> {
             "first run seckill-shards drop --shard {shard}, then check again"
         );
         let voucher = lost.voucher();
-        let keys = VoucherKeys::of_module(&mut link, std::slice::from_ref(&voucher)).await?;
-        let mut source =
-            source_of_voucher(&link, self.site, keys.first().context("the shard's keys")?);
-        if !matches!(Pairing::read(&mut source, self.store).await?, Pairing::Same(_)) {
-            bail!("{}", why_unpaired(&source, self.store.database()));
-        }
+        self.paired_source(&mut link, &voucher).await?;
         let vouchers: Vec<String> = all.iter().map(|lost| lost.voucher()).collect();
         let vouchers: Vec<&str> = vouchers.iter().map(String::as_str).collect();
         let ledger = self.store.ledger(&vouchers).await?;

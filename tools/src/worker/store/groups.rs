@@ -69,7 +69,7 @@ impl Store {
     }
 
     /// Writes a group, unless there is one.
-    pub async fn add_group(&self, stream: &str, name: &str, group: &Group) -> Result<(), Fault> {
+    async fn add_group(&self, stream: &str, name: &str, group: &Group) -> Result<(), Fault> {
         let args = vec![
             Arg::Text(stream),
             Arg::Text(name),
@@ -84,15 +84,17 @@ impl Store {
         self.execute(&insert).await
     }
 
-    /// Writes another id and run of the server, unless somebody has changed this id; and why tables
-    /// and server may differ, unless a reason is there. What was counted stays.
+    /// Writes another id and run of the server, unless somebody has changed the id, which was this
+    /// one, or none before there was a row; and why tables and server may differ, unless a reason
+    /// is there. What was counted stays.
     pub async fn pair_group(
         &self,
         stream: &str,
         name: &str,
-        id: &str,
+        id: Option<&str>,
         group: &Group,
     ) -> Result<(), Fault> {
+        let Some(id) = id else { return self.add_group(stream, name, group).await };
         let sql = format!(
             "UPDATE {{groups}} SET pairing_id = ?, run_id = ?, unchecked = COALESCE(unchecked, ?), \
              {LATER} WHERE stream = ? AND group_name = ? AND pairing_id = ?"
@@ -237,16 +239,20 @@ mod tests {
     use super::*;
     use crate::options::Options;
 
+    fn store_in(dir: &tempfile::TempDir) -> Store {
+        let database = format!("sqlite:{}", dir.path().join("x.db").display());
+        let options = Options::try_parse_from(["worker", "--database", &database]).unwrap();
+        Store::new(&options.site, None, 1, true).unwrap()
+    }
+
     /// What has happened since a check began is not what it has looked at, even if the reason is
     /// the same.
     #[tokio::test]
     async fn a_check_ends_only_the_mark_that_it_has_read() {
         let dir = tempfile::tempdir().unwrap();
-        let database = format!("sqlite:{}", dir.path().join("x.db").display());
-        let options = Options::try_parse_from(["worker", "--database", &database]).unwrap();
-        let store = Store::new(&options.site, None, 1, true).unwrap();
+        let store = store_in(&dir);
         let new = Group { pairing_id: "x".to_owned(), ..Group::default() };
-        store.add_group("orders", "g", &new).await.unwrap();
+        store.pair_group("orders", "g", None, &new).await.unwrap();
         let marked = async |why: &str| {
             store.uncheck("orders", "g", why, 0).await.unwrap();
             store.group("orders", "g").await.unwrap().unwrap()
@@ -267,18 +273,16 @@ mod tests {
     #[tokio::test]
     async fn a_new_run_of_the_server_keeps_what_others_count() {
         let dir = tempfile::tempdir().unwrap();
-        let database = format!("sqlite:{}", dir.path().join("x.db").display());
-        let options = Options::try_parse_from(["worker", "--database", &database]).unwrap();
-        let store = Store::new(&options.site, None, 1, true).unwrap();
+        let store = store_in(&dir);
         let read = Group { pairing_id: "x".to_owned(), ..Group::default() };
-        store.add_group("orders", "g", &read).await.unwrap();
+        store.pair_group("orders", "g", None, &read).await.unwrap();
         store.uncheck("orders", "g", "entries were deleted unread", 3).await.unwrap();
         let unchecked = Some("the server was started again".to_owned());
         let run = Group { run_id: "r".to_owned(), unchecked, ..read.clone() };
-        store.pair_group("orders", "g", "x", &run).await.unwrap();
+        store.pair_group("orders", "g", Some("x"), &run).await.unwrap();
         // Another one has paired them meanwhile.
-        store.pair_group("orders", "g", "y", &read).await.unwrap();
-        store.add_group("orders", "g", &read).await.unwrap();
+        store.pair_group("orders", "g", Some("y"), &read).await.unwrap();
+        store.pair_group("orders", "g", None, &read).await.unwrap();
         let Group { run_id, deleted, unchecked, .. } =
             store.group("orders", "g").await.unwrap().unwrap();
         assert_eq!((&*run_id, deleted), ("r", 3));
