@@ -5,12 +5,12 @@
 //! statements follow from the account alone.
 
 use crate::conflicts::Conflicts;
+use crate::flat_map::FlatMap;
 use crate::homes::PaymentRow;
 use crate::references::Others;
 use crate::rows::{Phase, Report, Row, Times};
 use crate::ruling::{Basis, Ruling};
 use crate::unit_set::UnitSet;
-use std::collections::BTreeMap;
 
 /// What the shop's tables have of an order: the sum of the statements that were run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -62,7 +62,7 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Account<R: Ord, I> {
     pub row: Row<I>,
-    pub payments: BTreeMap<R, PaymentRow<I>>,
+    pub payments: FlatMap<R, PaymentRow<I>>,
     pub ruling: Option<Ruling<R>>,
     /// How many rulings there were: a transaction refuses if it was shown another number.
     pub rulings: u64,
@@ -75,7 +75,7 @@ impl<R: Ord, I> Default for Account<R, I> {
     fn default() -> Self {
         Self {
             row: Row::default(),
-            payments: BTreeMap::new(),
+            payments: FlatMap::default(),
             ruling: None,
             rulings: 0,
             shop: Shop::default(),
@@ -106,7 +106,9 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
             Report::Accepted { .. } => None,
         };
         if let Some(reference) = reference {
-            self.payments.entry(reference.clone()).or_default().join(entry, report);
+            let mut payment = self.payments.get(reference).cloned().unwrap_or_default();
+            payment.join(entry, report);
+            self.payments.insert(reference.clone(), payment);
         }
     }
 
@@ -133,7 +135,7 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
             .with(Conflicts::PAID_AGAIN, paid_again && row.has_left_confirmation())
             .with(Conflicts::ASKED_OTHERWISE, row.is_asked_otherwise())
             .with(Conflicts::TWO_USERS, self.has_two_users);
-        for (reference, payment) in &self.payments {
+        for (reference, payment) in self.payments.iter() {
             // Of a payment that is another order's, this order keeps nothing. Without UNITS it is
             // for what the order had, and a release that is not read yet tells that.
             let stated = payment.stated.units().filter(|_| payment.pays);
@@ -204,7 +206,7 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
         }
         let ruled = ruling.map(|it| (it.kept, it.reference.clone()));
         let mut written = Vec::new();
-        for (reference, payment) in &mut self.payments {
+        for (reference, payment) in self.payments.iter_mut() {
             if payment.is_nothing {
                 continue;
             }

@@ -34,6 +34,7 @@ pub mod entry_id;
 pub mod facts;
 pub mod few;
 pub mod fields;
+pub mod flat_map;
 pub mod hash_tag;
 pub mod homes;
 pub mod info;

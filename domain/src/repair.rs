@@ -3,12 +3,12 @@
 
 use crate::account::Account;
 use crate::conflicts::Conflicts;
+use crate::flat_map::FlatMap;
 use crate::payments::Outcome;
 use crate::references::Others;
 use crate::rows::{Paid, Phase, Release, Report, Times};
 use crate::server_state::{Booked, Record, Server};
 use crate::unit_set::UnitSet;
-use std::collections::BTreeMap;
 
 /// The account with what the server says of the order and its payments, if that changes it.
 /// `is_held`: its sale holds orders until they are paid. Of an order with a conflict or a ruling
@@ -98,7 +98,7 @@ pub(crate) fn payment_words<R: Ord + Clone, I: Copy + Eq>(
 fn words<R: Ord + Clone, I: Copy + Eq>(
     account: &Account<R, I>,
     order: &Booked<R>,
-    records: &BTreeMap<R, Record>,
+    records: &FlatMap<R, Record>,
     is_held: bool,
 ) -> Vec<Report<R>> {
     let mut words = Vec::new();
@@ -180,7 +180,7 @@ mod tests {
         let (reference, paid, refunded) = (None, None, UnitSet::EMPTY);
         let order = Booked { phase, units: 2, asked: 2, reference, paid, refunded };
         let record = Record { outcome, is_its: true, units: Some(2) };
-        let records = BTreeMap::from([("p", record)]);
+        let records = FlatMap::from_iter([("p", record)]);
         Server { order: Some(order), outside: 0, records, left: 5, is_over: false }
     }
 
@@ -273,7 +273,7 @@ mod tests {
         let mut server = server(Phase::Sold, Outcome::First);
         let order = server.order.as_mut().expect("an order");
         (order.asked, order.reference) = (3, Some("p"));
-        server.records.get_mut("p").expect("its record").units = None;
+        server.records.get_mut(&"p").expect("its record").units = None;
         assert!(repair(&mut account, &server, false));
         account.step(Conflicts::NONE);
         assert_eq!((account.row.live(), account.write_lines(others)), (2, Vec::new()));

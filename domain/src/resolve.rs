@@ -332,6 +332,9 @@ pub fn agreed<R: Ord + Clone, I: Copy + Eq>(
     server: &Server<R>,
     others: impl Fn(&R) -> Others,
 ) -> Option<Wanted<R>> {
+    if account.conflicts(&others).is_none() {
+        return None;
+    }
     let asked = question(account, server, &others);
     let phase = account.row.phase();
     let is_said = account.payments.values().all(|it| it.stated != Stated::Never);

@@ -1,9 +1,9 @@
 //! What the server says of an order and its payments.
 
+use crate::flat_map::FlatMap;
 use crate::payments::Outcome;
 use crate::rows::Phase;
 use crate::unit_set::UnitSet;
-use std::collections::BTreeMap;
 
 /// An order in the server's book, which had units: it neither waits nor ended in the waiting list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +42,7 @@ pub struct Server<R: Ord> {
     pub order: Option<Booked<R>>,
     /// Units that were taken off the sale for it.
     pub outside: i64,
-    pub records: BTreeMap<R, Record>,
+    pub records: FlatMap<R, Record>,
     /// Units that are left.
     pub left: i64,
     /// The sale is not the server's current one: nothing is done there.

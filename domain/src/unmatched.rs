@@ -20,14 +20,14 @@ pub fn payment_question<R: Ord + Clone, I: Copy + Eq>(
     account: &Account<R, I>,
     server: &Server<R>,
     reference: &R,
-    others: &Others,
+    others: impl FnOnce(&R) -> Others,
 ) -> Option<PaymentQuestion> {
     let payment = account.payments.get(reference).filter(|it| !it.pays && !it.is_nothing)?;
     let record = server.records.get(reference).filter(|record| record.is_its);
     let outcome = record.map(|record| record.outcome);
     if !payment.is_in_use() {
         let is_open = payment.is_unmatched || outcome == Some(Outcome::Unmatched);
-        return (is_open && !others.have_it).then_some(PaymentQuestion::Unmatched);
+        return (is_open && !others(reference).have_it).then_some(PaymentQuestion::Unmatched);
     }
     let is_recorded = match outcome {
         Some(Outcome::Late) => payment.is_late,
@@ -35,7 +35,7 @@ pub fn payment_question<R: Ord + Clone, I: Copy + Eq>(
         Some(Outcome::Unmatched) => false,
         // The order itself is the question.
         Some(Outcome::First | Outcome::Released) => true,
-        None => server.is_over || server.records.contains_key(reference),
+        None => server.is_over || server.records.get(reference).is_some(),
     };
     (!is_recorded).then_some(PaymentQuestion::Unrecorded)
 }

@@ -1,22 +1,27 @@
 //! Reading what is large in pieces, so that nobody waits for it.
 
-use redis::RedisResult;
+use anyhow::Result;
 
 use crate::connection::Connection;
 
 const PIECE: u32 = 1_000;
 
-/// All items of a hash (`HSCAN`) or a set (`SSCAN`). Those that come or go meanwhile may be among
-/// them or not.
-pub async fn items(link: &mut Connection, command: &str, key: &str) -> RedisResult<Vec<Vec<u8>>> {
-    let (mut cursor, mut all) = ("0".to_owned(), Vec::new());
+/// Looks at `N` items of a hash (`HSCAN`, 2) or a set (`SSCAN`, 1) at a time. Those that come or go
+/// meanwhile may be among them or not.
+pub async fn each<const N: usize>(
+    link: &Connection,
+    command: &str,
+    key: &str,
+    mut look: impl FnMut(&[Vec<u8>; N]) -> Result<()>,
+) -> Result<()> {
+    let (mut link, mut cursor) = (link.clone(), "0".to_owned());
     loop {
         let mut scan = redis::cmd(command);
         scan.arg(key).arg(&cursor).arg("COUNT").arg(PIECE);
-        let (next, items): (String, Vec<Vec<u8>>) = scan.query_async(link).await?;
-        all.extend(items);
+        let (next, items): (String, Vec<Vec<u8>>) = scan.query_async(&mut link).await?;
+        items.as_chunks().0.iter().try_for_each(&mut look)?;
         if next == "0" {
-            return Ok(all);
+            return Ok(());
         }
         cursor = next;
     }

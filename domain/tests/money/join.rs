@@ -79,7 +79,8 @@ fn is_join(entries: &Entries) -> bool {
             after.read(Some(*id), report);
             let kept = conflicts(before).without(conflicts(&after)).is_none();
             let grows = before.payments.iter().all(|(reference, payment)| {
-                payment.released.without(&after.payments[reference].released).is_empty()
+                let after = after.payments.get(reference);
+                after.is_some_and(|after| payment.released.without(&after.released).is_empty())
             });
             after == all[mask | 1 << at] && kept && grows
         })

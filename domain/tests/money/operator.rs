@@ -151,14 +151,14 @@ impl Resolve {
             return Ok(false);
         }
         if planted == Planted::LeavesOpen {
-            for (reference, payment) in &mut order.payments {
+            for (reference, payment) in order.payments.iter_mut() {
                 if let Some(was) = before.payments.get(reference) {
                     payment.lines = was.lines.clone();
                 }
             }
         }
         if self.plan.ruling.word == Word::Refunded && !self.is_noted {
-            for (reference, payment) in &order.payments {
+            for (reference, payment) in order.payments.iter() {
                 let was = before.payments.get(reference);
                 let was = was.map(|it| it.ruled_elsewhere.clone()).unwrap_or_default();
                 let units = payment.ruled_elsewhere.without(&was);

@@ -105,7 +105,7 @@ impl Planted {
 
     /// Everything that is due by entries, whatever contradicts.
     pub fn lines(self, order: &mut Order) {
-        for payment in order.payments.values_mut() {
+        for (_, payment) in order.payments.iter_mut() {
             let due = payment.due().without(&payment.gone());
             payment.lines = payment.lines.union(&due);
         }

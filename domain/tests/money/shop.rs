@@ -81,12 +81,12 @@ impl Shop {
         then: impl FnOnce(&[Use<'_, u8, u8>], &[usize]) -> T,
     ) -> T {
         let slots: Vec<_> = (0..self.orders.len())
-            .filter(|slot| self.orders[*slot].payments.contains_key(&reference))
+            .filter(|slot| self.orders[*slot].payments.get(&reference).is_some())
             .collect();
         let owners: Vec<_> = slots.iter().map(|slot| self.owner(*slot)).collect();
         let of = |(owner, slot): (_, usize)| Use {
             owner,
-            payment: &self.orders[slot].payments[&reference],
+            payment: self.orders[slot].payments.get(&reference).expect("its payment"),
             kept: kept(slot),
         };
         let uses: Vec<_> = owners.iter().zip(slots.iter().copied()).map(of).collect();
@@ -164,8 +164,8 @@ impl Shop {
             } else {
                 self.orders[slot].write_lines(other);
             }
-            for (reference, payment) in &before.payments {
-                let now = &self.orders[slot].payments[reference].lines;
+            for (reference, payment) in before.payments.iter() {
+                let now = &self.orders[slot].payments.get(reference).expect("it stays").lines;
                 if !payment.lines.without(now).is_empty() {
                     return Err("a line is taken back");
                 }
@@ -199,7 +199,7 @@ impl Shop {
         for slot in 0..self.orders.len() {
             let (order, conflicts) = (&self.orders[slot], self.conflicts(slot, planted));
             let has_ruling = order.standing(conflicts).is_some();
-            for (reference, payment) in &order.payments {
+            for (reference, payment) in order.payments.iter() {
                 let kept = order.kept_with(reference, conflicts);
                 let others = self.others(slot, *reference, planted);
                 let homes = payment.homes(kept, &others.gone);
@@ -283,8 +283,7 @@ impl Shop {
                 asked.push(Asked::Order(slot, question));
             }
             for reference in self.orders[slot].payments.keys() {
-                let others = others(reference);
-                let question = payment_question(&self.orders[slot], &server, reference, &others);
+                let question = payment_question(&self.orders[slot], &server, reference, others);
                 let question = question.filter(|_| planted != Planted::NoUnmatched);
                 asked.extend(question.map(|it| Asked::Payment(slot, *reference, it)));
             }

@@ -27,7 +27,7 @@ impl State {
                 let (word, by) = (it.word.word(), it.reference);
                 text += &format!("ruled {word} {} {by:?} {}; ", it.kept, it.is_without_units);
             }
-            for (reference, it) in &order.payments {
+            for (reference, it) in order.payments.iter() {
                 text += &format!(
                     "payment {reference}: {:?} pays {} late {} dup {} unmatched {} released {} \
                      elsewhere {} ruled {} lines {} nothing {}; ",

@@ -10,7 +10,7 @@ use redis::{FromRedisValue, Value};
 use seckill_tools::connection::Connection;
 use seckill_tools::duration::millis;
 use seckill_tools::sale_info::SaleInfo;
-use seckill_tools::scan::items;
+use seckill_tools::scan;
 use seckill_tools::voucher_keys::VoucherKeys;
 use serde::Serialize;
 
@@ -159,12 +159,14 @@ impl Ledger {
             sum.differences.extend(part.differences);
             // HSCAN may return an order twice while the hash grows or shrinks.
             let mut book = BTreeMap::new();
-            for pair in items(connection, "HSCAN", &names.book).await?.chunks_exact(2) {
-                let [id, text] = [&pair[0], &pair[1]].map(|text| String::from_utf8_lossy(text));
+            scan::each(connection, "HSCAN", &names.book, |pair| {
+                let [id, text] = pair.each_ref().map(|text| String::from_utf8_lossy(text));
                 let order = BookedOrder::parse(id.clone().into_owned(), &text);
                 let order = order.with_context(|| format!("the book holds \"{text}\""))?;
                 book.insert(id.into_owned(), order);
-            }
+                Ok(())
+            })
+            .await?;
             all.book.extend(book.into_values());
         }
         Ok(all)

@@ -4,7 +4,9 @@
 
 mod order;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ptr;
+use std::sync::Arc;
 
 use domain::conflicts::Conflicts;
 use domain::entry_id::EntryId;
@@ -49,18 +51,18 @@ pub enum RowOutcome {
 
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
-    orders: BTreeMap<OrderKey, Order>,
+    orders: BTreeMap<Arc<OrderKey>, Order>,
     /// Payments of orders that are not among these, with a reference of theirs.
-    foreign: BTreeMap<OrderKey, BTreeMap<String, Payment>>,
+    foreign: BTreeMap<Arc<OrderKey>, BTreeMap<String, Payment>>,
     uses: Uses,
 }
 
-/// Who uses a reference. Nearly always one order does, for which a set is large.
+/// Who uses a reference, in their order. Nearly always one order does, for which a set is large.
 #[derive(Clone, Debug, Default)]
-struct Uses(BTreeMap<String, Vec<OrderKey>>);
+struct Uses(HashMap<String, Vec<Arc<OrderKey>>>);
 
 impl Uses {
-    fn insert(&mut self, reference: &str, key: &OrderKey) {
+    fn insert(&mut self, reference: &str, key: &Arc<OrderKey>) {
         let users = match self.0.get_mut(reference) {
             Some(users) => users,
             None => self.0.entry(reference.to_owned()).or_insert_with(|| Vec::with_capacity(1)),
@@ -70,7 +72,7 @@ impl Uses {
         }
     }
 
-    fn of(&self, reference: &str) -> &[OrderKey] {
+    fn of(&self, reference: &str) -> &[Arc<OrderKey>] {
         self.0.get(reference).map_or(&[], Vec::as_slice)
     }
 }
@@ -84,17 +86,25 @@ impl OrderKey {
 
 impl Accounts {
     pub fn insert(&mut self, key: OrderKey, order: Order) {
+        let key = self.shared(key);
         for reference in order.account.payments.keys() {
             self.uses.insert(reference, &key);
         }
         self.orders.insert(key, order);
     }
 
+    /// The key that is there already, or this one.
+    fn shared(&self, key: OrderKey) -> Arc<OrderKey> {
+        let known = self.orders.get_key_value(&key).map(|(key, _)| key.clone());
+        known.unwrap_or_else(|| Arc::new(key))
+    }
+
     /// A payment of an order that is read with its row, or is not looked at as a whole.
     pub fn insert_payment(&mut self, key: OrderKey, reference: String, payment: Payment) {
+        let key = self.shared(key);
         self.uses.insert(&reference, &key);
         match self.orders.get_mut(&key) {
-            Some(order) => _ = order.account.payments.insert(reference, payment),
+            Some(order) => order.account.payments.insert(reference, payment),
             None => _ = self.foreign.entry(key).or_default().insert(reference, payment),
         }
     }
@@ -108,26 +118,31 @@ impl Accounts {
     }
 
     pub fn orders(&self) -> impl Iterator<Item = (&OrderKey, &Order)> {
-        self.orders.iter()
+        self.orders.iter().map(|(key, order)| (&**key, order))
     }
 
     /// Those of a voucher.
     pub fn of_voucher(&self, voucher: &str) -> impl Iterator<Item = (&OrderKey, &Order)> {
         let first = OrderKey::of_sale(voucher, "");
-        self.orders.range(first.clone()..).take_while(move |(key, _)| key.voucher == first.voucher)
+        self.from(&first).take_while(move |(key, _)| key.voucher == first.voucher)
+    }
+
+    /// Those from this one on.
+    fn from(&self, first: &OrderKey) -> impl Iterator<Item = (&OrderKey, &Order)> + use<'_> {
+        self.orders.range::<OrderKey, _>(first..).map(|(key, order)| (&**key, order))
     }
 
     /// The first of an order's id, of whatever user, from this one on.
     pub fn of_order(&self, first: &OrderKey) -> Option<&OrderKey> {
-        let (key, _) = self.orders.range(first..).next()?;
+        let (key, _) = self.from(first).next()?;
         Some(key).filter(|key| key.is_of_order(first))
     }
 
     /// The units that the orders of a sale have.
     pub fn units_of(&self, voucher: &str, sale: &str) -> i64 {
-        let its = self.orders.range(OrderKey::of_sale(voucher, sale)..);
+        let its = self.from(&OrderKey::of_sale(voucher, sale));
         let its = its.take_while(|(key, _)| key.voucher == voucher && key.sale == sale);
-        let units = its.map(|(key, order)| order.view(self.conflicts_of(key, order)).units);
+        let units = its.map(|(key, order)| order.account.target(self.conflicts_of(key, order)).1);
         units.fold(0, i64::saturating_add)
     }
 
@@ -137,7 +152,7 @@ impl Accounts {
 
     /// The orders that a reference is used by.
     pub fn users_of(&self, reference: &str) -> impl Iterator<Item = &OrderKey> {
-        self.uses.of(reference).iter()
+        self.uses.of(reference).iter().map(|key| &**key)
     }
 
     pub fn payment(&self, key: &OrderKey, reference: &str) -> Option<&Payment> {
@@ -150,28 +165,23 @@ impl Accounts {
     /// Says of each order whether another user has one of the same id. Who sells without rules has
     /// no book, and may give several users one id.
     pub fn see_users(&mut self) {
-        let keys: Vec<&OrderKey> = self.orders.keys().collect();
+        let keys: Vec<&OrderKey> = self.orders().map(|(key, _)| key).collect();
         let is_pair = |pair: &&[&OrderKey]| pair[0].is_managed() && pair[0].is_of_order(pair[1]);
         let pairs = keys.windows(2).filter(is_pair);
         let twice: BTreeSet<OrderKey> = pairs.flatten().map(|key| (*key).clone()).collect();
         for (key, order) in &mut self.orders {
-            order.account.has_two_users |= twice.contains(key);
+            order.account.has_two_users |= twice.contains(&**key);
         }
     }
 
     /// Joins what an entry says; one that is known already ends no ruling.
     pub fn read(&mut self, event: &Event, is_known: bool) -> RowOutcome {
-        let key = &event.key;
+        let key = self.shared(event.key.clone());
         if let Some(reference) = event.reference() {
-            self.uses.insert(reference, key);
+            self.uses.insert(reference, &key);
         }
-        let order = self.orders.entry(key.clone()).or_insert_with(|| Order::new(key));
+        let order = self.orders.entry(key).or_insert_with(|| Order::new(&event.key));
         order.read(event, is_known)
-    }
-
-    /// An order that is not known yet, for a ruling or a repair.
-    pub fn entry(&mut self, key: &OrderKey) -> &mut Order {
-        self.orders.entry(key.clone()).or_insert_with(|| Order::new(key))
     }
 
     pub fn remove(&mut self, key: &OrderKey) {
@@ -187,7 +197,7 @@ impl Accounts {
 
     /// After an order was changed from outside: who uses which reference.
     pub fn index(&mut self, key: &OrderKey) {
-        let Some(order) = self.orders.get(key) else { return };
+        let Some((key, order)) = self.orders.get_key_value(key) else { return };
         for reference in order.account.payments.keys() {
             self.uses.insert(reference, key);
         }
@@ -196,17 +206,18 @@ impl Accounts {
     /// What the other orders of a reference mean to one.
     pub fn others(&self, me: &OrderKey, reference: &str) -> Others {
         let users = self.uses.of(reference);
-        if users.iter().all(|user| user == me) {
+        // Most are one order's, whose key is the same text in memory.
+        if users.iter().all(|user| ptr::eq(&**user, me) || **user == *me) {
             return Others::default();
         }
         // Of a payment that is yet to be read, too.
         let new = Payment { pays: true, ..Payment::default() };
         let mut uses: Vec<Use<'_, &str, EntryId>> = Vec::with_capacity(users.len());
-        let owners: Vec<_> = users.iter().map(OrderKey::owner).collect();
+        let owners: Vec<_> = users.iter().map(|key| key.owner()).collect();
         let mut at = None;
         for (key, owner) in users.iter().zip(&owners) {
             let payment = self.payment(key, reference);
-            if key == me {
+            if **key == *me {
                 at = Some(uses.len());
             } else if payment.is_none() {
                 continue;
@@ -275,7 +286,7 @@ impl Accounts {
     pub fn lines_since(&self, key: &OrderKey, before: &Order) -> Vec<RefundLine> {
         let Some(order) = self.orders.get(key) else { return Vec::new() };
         let mut lines = Vec::new();
-        for (reference, payment) in &order.account.payments {
+        for (reference, payment) in order.account.payments.iter() {
             let had = before.account.payments.get(reference);
             let had = had.map(|it| it.lines.clone()).unwrap_or_default();
             for (first, last) in payment.lines.without(&had).ranges() {

@@ -40,7 +40,7 @@ use crate::settings::{self, Settings, ensure_events};
 use crate::source::Source;
 use crate::store::{Refused, Store};
 pub use books::{BookOrder, Books, Paid};
-use look::Look;
+use look::{Given, Look};
 pub use lost_shard::shards_of_sale;
 pub use questions::{About, Question, lose, ruled, said_by_row, said_by_server};
 use questions::{Findings, Incomplete, QuestionKind, agree};
@@ -70,9 +70,7 @@ struct Checker<'c> {
     /// Sales that may be over shards.
     sales: BTreeSet<String>,
     settings: Settings,
-    stock: Option<i64>,
-    list: Option<List>,
-    list_prefix: Option<String>,
+    given: Given,
 }
 
 /// `answer` asks for the answer to a question, and does what is answered.
@@ -110,8 +108,8 @@ async fn check_with(
         checker.keys.retain(|keys| keys.stream.as_ref() == Some(&site.stream));
         ensure!(!checker.keys.is_empty(), "none of these vouchers is in --stream {}", site.stream);
     }
-    (checker.stock, checker.list) = (wanted.stock, list);
-    checker.list_prefix.clone_from(&wanted.refs_prefix);
+    let list_prefix = wanted.refs_prefix.clone();
+    checker.given = Given { stock: wanted.stock, list, list_prefix };
     let (look, mut found) = checker.look_twice().await?;
     let is_known = look.books.iter().any(Books::is_known)
         || look.ledger.accounts.orders().next().is_some()
@@ -120,6 +118,8 @@ async fn check_with(
         is_known || wanted.voucher.is_none(),
         "NOVOUCHER neither the server nor the database has this voucher"
     );
+    // The program ends soon: to free an order takes nearly as long as to compare it.
+    std::mem::forget(look);
     if (wanted.repair || wanted.ask) && !found.by_itself.is_empty() {
         let written = checker.repair(&found).await?;
         println!("wrote {written} orders");
@@ -193,9 +193,8 @@ impl<'c> Checker<'c> {
         let settings = settings::compare(&mut connection, site, fields, None).await;
         let settings = settings.map_err(|halt| halt.error(site))?;
         let link = Target::find(place).await?.connect().await?;
-        let (keys, sales) = (Vec::new(), BTreeSet::new());
-        let (stock, list, list_prefix) = (None, None, None);
-        Ok(Self { link, store, site, shop, keys, sales, settings, stock, list, list_prefix })
+        let (keys, sales, given) = (Vec::new(), BTreeSet::new(), Given::default());
+        Ok(Self { link, store, site, shop, keys, sales, settings, given })
     }
 
     /// What two looks find, one after the other; one look if the first finds nothing. A look may
@@ -223,9 +222,7 @@ impl<'c> Checker<'c> {
     async fn look(&mut self) -> Result<Look> {
         let mut look = Look {
             now_ms: self.link.time_ms().await?,
-            stock: self.stock,
-            list: self.list.clone(),
-            list_prefix: self.list_prefix.clone(),
+            given: self.given.clone(),
             ..Look::default()
         };
         for sale in &self.sales {

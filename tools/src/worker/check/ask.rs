@@ -1,8 +1,8 @@
 //! What is asked about one order and its payments.
 
 use std::borrow::Cow;
+use std::ptr;
 
-use domain::book::State;
 use domain::resolve::{Answer, Question as Asked, plan, question};
 use domain::rows::Phase;
 use domain::unmatched::{PaymentQuestion, payment_question};
@@ -17,7 +17,17 @@ use crate::order_events::OrderKey;
 /// An order of a look, with what the server says.
 pub(super) struct Compared<'k> {
     pub key: Cow<'k, OrderKey>,
+    /// What was read, and the order in it.
+    pub read: (&'k Accounts, Option<&'k Order>),
     pub repair: Repair,
+}
+
+impl Compared<'_> {
+    /// The order as it is now. As long as nothing is changed, it is looked up nowhere.
+    pub fn order<'a>(&'a self, accounts: &'a Accounts) -> Option<&'a Order> {
+        let (read, order) = self.read;
+        if ptr::eq(read, accounts) { order } else { accounts.get(&self.key) }
+    }
 }
 
 /// What is asked about an order and its payments.
@@ -26,7 +36,7 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
     let booked = server.order.as_ref();
     let live = booked.filter(|it| matches!(it.phase, Phase::Held | Phase::Sold));
     count(&mut found.totals, 0, live.map(|it| (it.phase == Phase::Held, it.units)));
-    let Some(order) = accounts.get(key) else {
+    let Some(order) = one.order(accounts) else {
         if booked.is_some() {
             let about =
                 About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
@@ -35,10 +45,9 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
         }
         return;
     };
-    let conflicts = accounts.conflicts(key);
-    let view = order.view(conflicts);
-    let of_row = (view.units > 0).then(|| (view.state == Some(State::Held), view.units));
-    count(&mut found.totals, 1, of_row);
+    let conflicts = accounts.conflicts_of(key, order);
+    let (phase, units) = order.account.target(conflicts);
+    count(&mut found.totals, 1, (units > 0).then_some((phase == Phase::Held, units)));
     let others = |reference: &String| accounts.others(key, reference);
     let asked = question(&order.account, server, others);
     let ruling = order.account.standing(conflicts);
@@ -59,15 +68,14 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
             found.results.insert(about, Some(lacks));
         }
     }
-    for (reference, payment) in &order.account.payments {
-        let others = accounts.others(key, reference);
+    for (reference, payment) in order.account.payments.iter() {
         found.totals.unsaid += usize::from(payment.stated.units().is_none());
         if !payment.lines.is_empty() {
             let about = (ResultKind::Refund, key.clone(), reference.clone());
             let units = payment.lines.count();
             found.results.insert(about, Some(units).filter(|units| *units != i64::MAX));
         }
-        let Some(asked) = payment_question(&order.account, server, reference, &others) else {
+        let Some(asked) = payment_question(&order.account, server, reference, others) else {
             continue;
         };
         let (kind, rows) = match asked {

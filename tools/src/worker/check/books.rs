@@ -2,7 +2,7 @@
 //! an unmanaged one, and its entries in the streams, as far back as they are kept; the record of
 //! payments. Read in pieces, so that no sale waits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use anyhow::{Context, Result};
 use domain::book::{Entry, State};
@@ -16,8 +16,9 @@ use domain::unit_set::UnitSet;
 use redis::{RedisError, cmd};
 use seckill_tools::connection::Connection;
 use seckill_tools::sale_info::SaleInfo;
-use seckill_tools::scan::items;
+use seckill_tools::scan;
 use seckill_tools::voucher_keys::VoucherKeys;
+use tokio::try_join;
 
 use crate::order_events::{Event, OrderKey, as_text};
 
@@ -50,11 +51,11 @@ pub struct Books {
     /// None while there is no sale.
     pub info: Option<SaleInfo>,
     /// By order id, of the current sale.
-    pub orders: BTreeMap<String, BookOrder>,
+    pub orders: HashMap<String, BookOrder>,
     /// By the order's [name](outside_field) there.
-    pub outside: BTreeMap<Vec<u8>, i64>,
+    pub outside: HashMap<Vec<u8>, i64>,
     /// By reference, of all sales.
-    pub payments: BTreeMap<String, Paid>,
+    pub payments: HashMap<String, Paid>,
     /// The buyers of an unmanaged voucher.
     pub users: BTreeSet<String>,
     /// The entries of an unmanaged voucher that are still in the streams.
@@ -62,9 +63,6 @@ pub struct Books {
     /// False if units were sold or released while this was read.
     pub is_steady: bool,
 }
-
-/// Records of payments with their references, by sale and order id.
-pub type Records<'b> = BTreeMap<(&'b str, &'b str), Vec<(&'b str, &'b Paid)>>;
 
 impl Paid {
     /// Whether it names this order.
@@ -125,21 +123,45 @@ impl Books {
     /// Without the entries in streams.
     pub async fn read(link: &mut Connection, keys: &VoucherKeys) -> Result<Self> {
         let info = Self::info(link, keys).await?;
-        let mut books = Self { voucher: keys.voucher.clone(), ..Self::default() };
-        for pair in items(link, "HSCAN", &keys.payments).await?.chunks_exact(2) {
-            let paid = Paid::read(&pair[1]);
-            let paid = paid.with_context(|| format!("a payment in {}", keys.payments))?;
-            books.payments.insert(as_text(&pair[0]), paid);
-        }
-        if info.as_ref().is_some_and(|info| info.managed) {
-            books.read_book(link, keys).await?;
-        } else if info.is_some() {
-            let users = items(link, "SSCAN", &keys.buyers).await?;
-            books.users = users.iter().map(|user| as_text(user)).collect();
-        }
-        books.is_steady = Self::info(link, keys).await? == info;
-        books.info = info;
+        let mut books = Self { voucher: keys.voucher.clone(), info, ..Self::default() };
+        books.read_items(link, keys).await?;
+        books.is_steady = Self::info(link, keys).await? == books.info;
         Ok(books)
+    }
+
+    /// The server makes a piece of one key while that of another is read.
+    async fn read_items(&mut self, link: &Connection, keys: &VoucherKeys) -> Result<()> {
+        let Self { info, orders, outside, payments, users, .. } = self;
+        let reads_payments = scan::each(link, "HSCAN", &keys.payments, |[reference, record]| {
+            let paid = Paid::read(record);
+            let paid = paid.with_context(|| format!("a payment in {}", keys.payments))?;
+            payments.insert(as_text(reference), paid);
+            Ok(())
+        });
+        let reads_orders = scan::each(link, "HSCAN", &keys.book, |[id, entry]| {
+            let order = BookOrder::read(entry);
+            let order = order.with_context(|| format!("order {} in {}", as_text(id), keys.book))?;
+            orders.insert(as_text(id), order);
+            Ok(())
+        });
+        let reads_outside = scan::each(link, "HSCAN", &keys.outside, |[name, units]| {
+            let units = integer::parse(units);
+            let units = units.with_context(|| format!("the units in {}", keys.outside))?;
+            outside.insert(name.clone(), units);
+            Ok(())
+        });
+        let reads_users = scan::each(link, "SSCAN", &keys.buyers, |[user]| {
+            users.insert(as_text(user));
+            Ok(())
+        });
+        match info {
+            Some(info) if info.managed => {
+                try_join!(reads_payments, reads_orders, reads_outside)?;
+            }
+            Some(_) => _ = try_join!(reads_payments, reads_users)?,
+            None => reads_payments.await?,
+        }
+        Ok(())
     }
 
     /// None if the voucher has no sale.
@@ -151,33 +173,9 @@ impl Books {
         }
     }
 
-    async fn read_book(&mut self, link: &mut Connection, keys: &VoucherKeys) -> Result<()> {
-        for pair in items(link, "HSCAN", &keys.book).await?.chunks_exact(2) {
-            let order = as_text(&pair[0]);
-            let found = BookOrder::read(&pair[1]);
-            let found = found.with_context(|| format!("order {order} in {}", keys.book))?;
-            self.orders.insert(order, found);
-        }
-        for pair in items(link, "HSCAN", &keys.outside).await?.chunks_exact(2) {
-            let units = integer::parse(&pair[1]);
-            let units = units.with_context(|| format!("the units in {}", keys.outside))?;
-            self.outside.insert(pair[0].clone(), units);
-        }
-        Ok(())
-    }
-
     /// Does the server know anything of the voucher?
     pub fn is_known(&self) -> bool {
         self.info.is_some() || !self.payments.is_empty()
-    }
-
-    /// The records of payments by the order that they name, so that none is searched.
-    pub fn records(&self) -> Records<'_> {
-        let mut all = Records::new();
-        for (reference, paid) in &self.payments {
-            all.entry((&paid.sale, &paid.order)).or_default().push((reference, paid));
-        }
-        all
     }
 
     /// The sale that is on; empty of an unmanaged voucher.

@@ -19,7 +19,7 @@ impl Checker<'_> {
     /// References of the list that no order of a look has, but the database or the server: of
     /// other vouchers, or not read yet. Only those with the shop's prefix are looked for.
     pub(super) async fn known_elsewhere(&mut self, look: &Look) -> Result<BTreeSet<String>> {
-        let (Some(list), Some(prefix)) = (&self.list, &self.list_prefix) else {
+        let (Some(list), Some(prefix)) = (&self.given.list, &self.given.list_prefix) else {
             return Ok(BTreeSet::new());
         };
         let is_unknown =
@@ -50,7 +50,7 @@ impl Checker<'_> {
 impl Look {
     /// The provider's list.
     pub(super) fn listed(&self, accounts: &Accounts, found: &mut Findings) {
-        let Some(list) = &self.list else { return };
+        let Some(list) = &self.given.list else { return };
         (found.totals.units, found.totals.refunds) = (list.has_units, list.has_refunded);
         found.totals.without_ref = list.without_ref;
         for (reference, listed) in &list.payments {
@@ -60,7 +60,7 @@ impl Look {
                 found.questions.insert(about, Question { rows, server, answers });
             };
             let Some(first) = users.first() else {
-                let prefix = self.list_prefix.as_deref();
+                let prefix = self.given.list_prefix.as_deref();
                 if self.others.contains(reference)
                     || !prefix.is_some_and(|prefix| reference.starts_with(prefix))
                 {

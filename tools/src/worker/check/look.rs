@@ -2,7 +2,7 @@
 //! those of `domain::resolve` and `domain::unmatched`.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use domain::book::State;
@@ -10,7 +10,7 @@ use domain::entry_id::EntryId;
 use domain::rows::{Phase, Times};
 
 use super::ask::{Compared, ask};
-use super::books::{Books, Paid, Records};
+use super::books::{Books, Paid};
 use super::lost_shard::LostShard;
 use super::questions::{
     About, Findings, Incomplete, Question, QuestionKind, Repair, agreement, lose, ruled,
@@ -18,13 +18,28 @@ use super::questions::{
 };
 use super::references::List;
 use super::undone::{Progress, Undone};
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, Order};
 use crate::order_events::OrderKey;
 use crate::store::Ledger;
 
 /// More lost holds of one sale than this wait for an operator; nor more than a hundredth of its
 /// orders.
 const LOST_MAX: usize = 100;
+
+/// An order that either side knows, as the database has it.
+type Known<'a> = (Cow<'a, OrderKey>, Option<&'a Order>);
+
+/// Records of payments with their references, by sale and order id.
+type Records<'b> = HashMap<(&'b str, &'b str), Vec<(&'b str, &'b Paid)>>;
+
+/// What an operator has said.
+#[derive(Clone, Default)]
+pub struct Given {
+    /// The units on sale at the beginning, of an unmanaged voucher.
+    pub stock: Option<i64>,
+    pub list: Option<List>,
+    pub list_prefix: Option<String>,
+}
 
 /// What was read of some vouchers.
 #[derive(Default)]
@@ -37,10 +52,7 @@ pub struct Look {
     pub progress: BTreeMap<String, Rc<Progress>>,
     /// The server's clock.
     pub now_ms: i64,
-    /// The units on sale at the beginning, of an unmanaged voucher.
-    pub stock: Option<i64>,
-    pub list: Option<List>,
-    pub list_prefix: Option<String>,
+    pub given: Given,
     /// References of the list that other vouchers have, or entries that are not read yet.
     pub others: BTreeSet<String>,
     /// Shards that are lost.
@@ -58,18 +70,18 @@ impl Look {
         let mut compared = Vec::new();
         for books in &self.books {
             self.incomplete(books, &mut found);
-            let records = books.records();
-            for key in self.keys(books) {
+            let (keys, records) = self.keys(books);
+            for (key, order) in keys {
                 if !key.is_managed() || self.is_undone(&key) {
                     continue;
                 }
-                if let Some(one) = self.compare(books, &records, key, &mut found) {
+                if let Some(one) = self.compare(books, &records, key, order, &mut found) {
                     compared.push(one);
                 }
             }
         }
         for one in &compared {
-            if one.repair.joined(&accounts, &one.key).is_some()
+            if one.repair.joined(&accounts, &one.key, one.order(&accounts)).is_some()
                 && one.repair.apply(accounts.to_mut(), &one.key)
             {
                 accounts.to_mut().follow(&one.key);
@@ -79,7 +91,8 @@ impl Look {
         self.lost(&compared, &mut accounts, &mut found);
         for one in &compared {
             let server = &one.repair.server;
-            if let Some(wanted) = agreement(&accounts, &one.key, server)
+            if let Some(order) = one.order(&accounts)
+                && let Some(wanted) = agreement(&accounts, &one.key, order, server)
                 && ruled(accounts.to_mut(), &one.key, &wanted)
             {
                 accounts.to_mut().follow(&one.key);
@@ -114,35 +127,47 @@ impl Look {
         self.undone.get(&key.voucher).is_some_and(|it| it.orders.contains(&key.order))
     }
 
-    /// All orders of a voucher that either side knows.
-    fn keys(&self, books: &Books) -> Vec<Cow<'_, OrderKey>> {
-        let accounts = &self.ledger.accounts;
-        let of_rows = accounts.of_voucher(&books.voucher).map(|(key, _)| Cow::Borrowed(key));
-        let (mut keys, mut new) = (of_rows.collect::<Vec<_>>(), BTreeSet::new());
-        let mut add = |key: &OrderKey| {
-            if accounts.get(key).is_none() && !new.contains(key) {
-                new.insert(key.clone());
+    /// All orders of a voucher that either side knows, and the records of payments that the
+    /// database may not have of their orders.
+    fn keys<'a>(&'a self, books: &'a Books) -> (Vec<Known<'a>>, Records<'a>) {
+        let of_rows = self.ledger.accounts.of_voucher(&books.voucher);
+        let mut keys: Vec<Known<'_>> =
+            of_rows.map(|(key, order)| (Cow::Borrowed(key), Some(order))).collect();
+        let booked = books.orders.iter().filter(|(_, order)| order.booked.is_some());
+        let mut booked: HashMap<&str, &str> =
+            booked.map(|(id, order)| (&**id, &*order.user)).collect();
+        let mut payments: HashMap<&str, &Paid> =
+            books.payments.iter().map(|(reference, paid)| (&**reference, paid)).collect();
+        let on = books.sale();
+        for (key, order) in &keys {
+            if booked.get(&*key.order) == Some(&&*key.user) && Some(&key.sale) == on.as_ref() {
+                booked.remove(&*key.order);
             }
-        };
-        // One for all: few are new, and the texts of a key are four copies.
-        let mut key = OrderKey::of_sale(&books.voucher, &books.sale().unwrap_or_default());
-        for (order, its) in books.orders.iter().filter(|(_, order)| order.booked.is_some()) {
-            order.clone_into(&mut key.order);
-            its.user.clone_into(&mut key.user);
-            add(&key);
+            for reference in order.iter().flat_map(|order| order.account.payments.keys()) {
+                let is_its = |paid: &&Paid| paid.user.is_some() && paid.names(key);
+                if payments.get(&**reference).is_some_and(is_its) {
+                    payments.remove(&**reference);
+                }
+            }
+        }
+        let (mut new, sale) = (BTreeSet::new(), on.unwrap_or_default());
+        for (order, user) in booked {
+            let [order, user] = [order, user].map(str::to_owned);
+            new.insert(OrderKey { order, user, ..OrderKey::of_sale(&books.voucher, &sale) });
         }
         // Payments of orders that nobody knows. Records of earlier versions name no user.
-        for paid in books.payments.values() {
-            paid.sale.clone_into(&mut key.sale);
-            paid.order.clone_into(&mut key.order);
-            match &paid.user {
-                Some(user) => user.clone_into(&mut key.user),
-                None => key.user = self.user_of(books, paid),
+        let mut records = Records::new();
+        for (reference, paid) in payments {
+            let user = paid.user.clone().unwrap_or_else(|| self.user_of(books, paid));
+            let order = paid.order.clone();
+            let key = OrderKey { order, user, ..OrderKey::of_sale(&books.voucher, &paid.sale) };
+            if self.ledger.accounts.get(&key).is_none() {
+                new.insert(key);
             }
-            add(&key);
+            records.entry((&paid.sale, &paid.order)).or_default().push((reference, paid));
         }
-        keys.extend(new.into_iter().map(Cow::Owned));
-        keys
+        keys.extend(new.into_iter().map(|key| (Cow::Owned(key), None)));
+        (keys, records)
     }
 
     /// Whose order a payment names that names no user; empty of an order that nobody knows.
@@ -177,19 +202,18 @@ impl Look {
 
     /// None of an order that is not looked at: another consumer had it before the tables began.
     fn compare<'a>(
-        &self,
+        &'a self,
         books: &Books,
         records: &Records<'_>,
         key: Cow<'a, OrderKey>,
+        order: Option<&'a Order>,
         found: &mut Findings,
     ) -> Option<Compared<'a>> {
-        let order = self.ledger.accounts.get(&key);
         let own = order.into_iter().flat_map(|order| order.account.payments.keys());
         let own = own.map(String::as_str);
         let named = records.get(&(&*key.sale, &*key.order)).into_iter().flatten();
         let named = named.filter(|(_, paid)| paid.names(&key)).map(|(reference, _)| *reference);
-        let references: BTreeSet<&str> = own.chain(named).collect();
-        let server = books.server(&key, references.into_iter());
+        let server = books.server(&key, own.chain(named));
         let booked = books.orders.get(&key.order).filter(|its| its.user == key.user);
         let accepted = order.map_or(Times::Never, |order| order.account.row.accepted);
         let is_new = accepted == Times::Never;
@@ -212,7 +236,7 @@ impl Look {
             reason,
             deadline_ms: booked.and_then(|booked| booked.deadline_ms),
         };
-        Some(Compared { key, repair })
+        Some(Compared { key, read: (&self.ledger.accounts, order), repair })
     }
 
     /// Held orders that the server has lost, and that nobody can pay any more.
@@ -225,7 +249,7 @@ impl Look {
         let mut of_sales: BTreeMap<(&str, &str), (usize, Vec<&Compared<'_>>)> = BTreeMap::new();
         for one in compared {
             let key = &one.key;
-            let Some(order) = accounts.get(key) else { continue };
+            let Some(order) = one.order(accounts) else { continue };
             let (all, lost) = of_sales.entry((&key.voucher, &key.sale)).or_default();
             *all += 1;
             let last = self.progress.get(&key.voucher).map_or(EntryId::default(), |it| it.last);
@@ -337,7 +361,7 @@ impl Look {
                 let server = format!("{left} left and {live} held or sold of {total}");
                 differs(&sale, "SECKILL.AUDIT tells more".to_owned(), server);
             }
-        } else if let Some(stock) = self.stock {
+        } else if let Some(stock) = self.given.stock {
             let sold = accounts.units_of(&books.voucher, &sale);
             if stock.saturating_sub(left) != sold {
                 differs(&sale, format!("{sold} units"), format!("{left} left of {stock}"));

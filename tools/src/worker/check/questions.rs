@@ -227,9 +227,14 @@ pub struct Comparison {
 
 impl Repair {
     /// The order with what the book says, if that changes it and leaves no conflict here.
-    pub fn joined(&self, accounts: &Accounts, key: &OrderKey) -> Option<Order> {
+    pub fn joined(
+        &self,
+        accounts: &Accounts,
+        key: &OrderKey,
+        order: Option<&Order>,
+    ) -> Option<Order> {
         let new = Order::new(key);
-        let order = accounts.get(key).unwrap_or(&new);
+        let order = order.unwrap_or(&new);
         let its = |reference: &String| accounts.others(key, reference);
         let account = repaired(&order.account, &self.server, self.is_held, its)?;
         Some(Order { account, ..order.clone() })
@@ -238,7 +243,8 @@ impl Repair {
     /// Joins what the book says, if that leaves no conflict here or for another order. True if it
     /// changes anything.
     pub fn apply(&self, accounts: &mut Accounts, key: &OrderKey) -> bool {
-        let Some(mut order) = self.joined(accounts, key) else { return false };
+        let order = accounts.get(key);
+        let Some(mut order) = self.joined(accounts, key, order) else { return false };
         let known = accounts.get(key).cloned();
         order.join_reason(self.reason);
         order.deadline_ms = order.deadline_ms.max(self.deadline_ms);
@@ -263,17 +269,20 @@ impl Repair {
 /// Rules that an order is as both sides say, whatever contradicts in between. False if it is to be
 /// asked, or there is nothing to rule.
 pub fn agree(accounts: &mut Accounts, key: &OrderKey, server: &Server<String>) -> bool {
-    agreement(accounts, key, server).is_some_and(|wanted| ruled(accounts, key, &wanted))
+    let Some(order) = accounts.get(key) else { return false };
+    let wanted = agreement(accounts, key, order, server);
+    wanted.is_some_and(|wanted| ruled(accounts, key, &wanted))
 }
 
 /// The ruling that an order is as both sides say.
 pub fn agreement(
     accounts: &Accounts,
     key: &OrderKey,
+    order: &Order,
     server: &Server<String>,
 ) -> Option<Wanted<String>> {
     let its = |reference: &String| accounts.others(key, reference);
-    agreed(&accounts.get(key)?.account, server, its)
+    agreed(&order.account, server, its)
 }
 
 /// Rules that a held order was lost by the server.

@@ -17,7 +17,7 @@ use super::transaction::Open;
 use super::{Fault, now_ms};
 use crate::accounts::{Accounts, RefundLine, RowOutcome};
 use crate::order_events::{Event, OrderKey, Place};
-use crate::sql::{Arg, Columns, ROWS_MAX, names};
+use crate::sql::{Arg, ROWS_MAX};
 use crate::steps::Step;
 
 /// A batch that is committed: what each event has changed, and the orders that have a conflict
@@ -133,7 +133,7 @@ impl Store {
         let (mut new, mut changed) = (Vec::new(), Vec::new());
         for row in rows {
             let before = row.before.map(|before| &before.order.account.payments);
-            for (reference, payment) in &row.order.account.payments {
+            for (reference, payment) in row.order.account.payments.iter() {
                 let before = before.and_then(|before| before.get(reference));
                 if before != Some(payment) {
                     let list = if before.is_some() { &mut changed } else { &mut new };
@@ -163,15 +163,15 @@ impl Store {
     async fn write_rows(
         &self,
         open: &mut Open,
-        (table, columns, key): (&str, Columns, &str),
+        (table, columns, key): (&str, &str, &str),
         [new, changed]: [Vec<Vec<Arg<'_>>>; 2],
     ) -> Result<(), Fault> {
         for (mut rows, are_there) in [(new, false), (changed, true)] {
             while !rows.is_empty() {
                 let rest = rows.split_off(rows.len().min(ROWS_MAX));
-                let mut insert = self.tables().insert_into(table, &names(columns), rows);
+                let mut insert = self.tables().insert_into(table, columns, rows);
                 if are_there {
-                    let others = columns.iter().map(|(name, _)| *name).skip(key.split(',').count());
+                    let others = columns.split(", ").skip(key.split(',').count());
                     let others = others.filter(|name| *name != "created_ms");
                     insert.or_change(key, others.map(|name| (name, String::new())));
                 }

@@ -1,9 +1,7 @@
-//! The worker's own tables, and the columns of those that are not read by [`Columns`].
-//!
-//! [`Columns`]: crate::sql::Columns
+//! The worker's own tables, and the columns of those that have no file of their own.
 
 use super::orders::{ORDER_COLUMNS, PAYMENT_COLUMNS};
-use crate::sql::{Tables, names};
+use crate::sql::Tables;
 
 pub const CHANGE_COLUMNS: &str =
     "voucher_id, sale_id, order_id, user_id, entry, says, units, kept, ref, paid, how, at_ms";
@@ -21,10 +19,9 @@ pub(super) const TABLES: [&str; 8] = [
 
 /// Statements that read no row, and fail if the tables are not the worker's.
 pub(super) fn probes(tables: &Tables) -> [String; 8] {
-    let (orders, payments) = (names(ORDER_COLUMNS), names(PAYMENT_COLUMNS));
     let columns: [&str; TABLES.len()] = [
-        &orders, &payments, "ref, beyond", REFUND_COLUMNS, CHANGE_COLUMNS, RULING_COLUMNS,
-        SALES_COLUMNS, GROUP_COLUMNS,
+        ORDER_COLUMNS, PAYMENT_COLUMNS, "ref, beyond", REFUND_COLUMNS, CHANGE_COLUMNS,
+        RULING_COLUMNS, SALES_COLUMNS, GROUP_COLUMNS,
     ];
     std::array::from_fn(|at| {
         format!("SELECT {} FROM {} WHERE 1 = 0", columns[at], tables.named(TABLES[at]))

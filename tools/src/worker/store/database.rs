@@ -23,10 +23,10 @@ use super::orders::{ORDER_COLUMNS, OrderRow};
 use super::prepared::take_stale;
 use super::shop::Shop;
 use super::transaction::{Open, Pool, is_lent};
-use crate::accounts::Accounts;
+use crate::accounts::Order;
 use crate::options::Site;
 use crate::order_events::OrderKey;
-use crate::sql::{Dialect, Statement, Tables, names};
+use crate::sql::{Dialect, Statement, Tables};
 use crate::statements::Statements;
 
 /// A database that has not answered for this long counts as down.
@@ -213,11 +213,10 @@ impl Store {
     pub async fn probe(&self) -> Result<(), Fault> {
         let [voucher, sale, user] = [const { String::new() }; 3];
         let key = OrderKey { voucher, sale, order: format!("{:x}", fastrand::u128(..)), user };
-        let mut accounts = Accounts::default();
-        let order = accounts.entry(&key).clone();
+        let order = Order::new(&key);
         let view = order.view(Conflicts::NONE);
         let row = OrderRow::new(&key, &order, &view);
-        let insert = self.tables.insert_into("orders", &names(ORDER_COLUMNS), [row.args(1)]);
+        let insert = self.tables.insert_into("orders", ORDER_COLUMNS, [row.args(1)]);
         let probe = async || {
             let mut open = self.begin().await?;
             open.mark().await?;

@@ -10,18 +10,10 @@ use super::columns::GROUP_COLUMNS;
 use super::database::Store;
 use super::now_ms;
 use super::transaction::Open;
-use crate::sql::Arg;
-use crate::sql::ColumnKind::{Number, Text};
-use crate::sql::{Columns, Values};
+use crate::sql::{Arg, Values, number};
 use crate::steps::{Change, Step};
 
-const READ: Columns = &[
-    ("pairing_id", Text),
-    ("run_id", Text),
-    ("deleted", Number),
-    ("unchecked", Text),
-    ("at_ms", Number),
-];
+const READ: &str = "pairing_id, run_id, [deleted], unchecked, [at_ms]";
 
 /// Each write of a group is later than the one before, whatever the clock says.
 const LATER: &str = "at_ms = CASE WHEN at_ms < ? THEN ? ELSE at_ms + 1 END";
@@ -55,17 +47,18 @@ impl Store {
         let mut select = self.select(READ, "groups", "", "stream = ");
         select.bind(Arg::Text(stream)).push(" AND group_name = ").bind(Arg::Text(group));
         let mut open = self.begin_reading().await?;
-        let row = open.values(&select, READ).await?.pop();
+        let read = |values: &mut Values<'_>| {
+            Ok(Group {
+                pairing_id: values.text()?.to_owned(),
+                run_id: values.text()?.to_owned(),
+                deleted: number(values.text()?)?,
+                unchecked: values.maybe_text()?.map(str::to_owned),
+                at_ms: number(values.text()?)?,
+            })
+        };
+        let row = open.rows(&select, read).await?.pop();
         open.commit().await?;
-        let Some(row) = row else { return Ok(None) };
-        let mut values = Values::of(row);
-        Ok(Some(Group {
-            pairing_id: values.text()?,
-            run_id: values.text()?,
-            deleted: values.number()?,
-            unchecked: values.maybe_text()?,
-            at_ms: values.number()?,
-        }))
+        Ok(row)
     }
 
     /// Writes a group, unless there is one.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Fault;
 use super::database::Store;
-use super::orders::{ORDER_COLUMNS, PAYMENT_COLUMNS, read_order, read_payment};
+use super::orders::{ORDER_VALUES, PAYMENT_VALUES, read_order, read_payment};
 use super::transaction::Open;
 use crate::accounts::{Accounts, Order, Payment, View};
 use crate::order_events::OrderKey;
-use crate::sql::{Arg, Columns, Dialect, ROWS_MAX, Statement, names};
+use crate::sql::{Arg, Dialect, ROWS_MAX, Statement, Values};
 
 pub const ORDER_KEY: &str = "voucher_id, sale_id, order_id, user_id";
 pub const PAYMENT_KEY: &str = "ref, voucher_id, sale_id, order_id, user_id";
@@ -72,26 +72,31 @@ impl Store {
         (hint, end): (&str, String),
     ) -> Result<(), Fault> {
         for keys in keys.chunks(ROWS_MAX) {
-            let mut select = self.select(ORDER_COLUMNS, "orders", hint, "");
+            let mut select = self.select(ORDER_VALUES, "orders", hint, "");
             let triples = keys.iter().map(|key| (&*key.voucher, &*key.sale, &*key.order));
             select.bind_triples("order_id", triples);
             select.push(&end);
-            for row in open.values(&select, ORDER_COLUMNS).await? {
-                let (key, order) = read_order(row)?;
+            let read = |values: &mut Values<'_>| {
+                let (key, order) = read_order(values)?;
                 accounts.insert(key, order);
-            }
+                Ok(())
+            };
+            open.rows(&select, read).await?;
         }
         Ok(())
     }
 
     pub(super) fn select<'a>(
         &self,
-        columns: Columns,
+        columns: &str,
         table: &str,
         hint: &str,
         rest: &str,
     ) -> Statement<'a> {
-        let sql = format!("SELECT {} FROM {{{table}}}{hint} WHERE {rest}", names(columns));
+        let sql = format!(
+            "SELECT {} FROM {{{table}}}{hint} WHERE {rest}",
+            self.tables().dialect().selected(columns)
+        );
         self.tables().sql(&sql, [])
     }
 
@@ -140,12 +145,10 @@ impl Store {
         let (hint, end) = self.tables().dialect().locking(PAYMENT_KEY);
         let (mut payments, references) = (Vec::new(), references.iter().collect::<Vec<_>>());
         for references in references.chunks(ROWS_MAX) {
-            let mut select = self.select(PAYMENT_COLUMNS, "payments", hint, "ref IN ");
+            let mut select = self.select(PAYMENT_VALUES, "payments", hint, "ref IN ");
             select.bind_list(references.iter().map(|reference| Arg::Text(reference)));
             select.push(&end);
-            for row in open.values(&select, PAYMENT_COLUMNS).await? {
-                payments.push(read_payment(row)?);
-            }
+            payments.extend(open.rows(&select, read_payment).await?);
         }
         Ok(payments)
     }

@@ -15,42 +15,22 @@ use serde_json::json;
 
 use crate::accounts::{Order, Payment, View};
 use crate::order_events::OrderKey;
-use crate::sql::ColumnKind::{Number, Text};
-use crate::sql::{Arg, Columns, Value, Values, odd};
+use crate::sql::{Arg, Values, number, odd};
 
-pub const ORDER_COLUMNS: Columns = &[
-    ("voucher_id", Text),
-    ("sale_id", Text),
-    ("order_id", Text),
-    ("user_id", Text),
-    ("units", Number),
-    ("state", Text),
-    ("deadline_ms", Number),
-    ("ref", Text),
-    ("conflict", Text),
-    ("joined", Text),
-    ("ruling", Text),
-    ("created_ms", Number),
-    ("updated_ms", Number),
-];
+pub const ORDER_COLUMNS: &str = "voucher_id, sale_id, order_id, user_id, units, state, \
+                                 deadline_ms, ref, conflict, joined, ruling, created_ms, \
+                                 updated_ms";
+pub const PAYMENT_COLUMNS: &str = "ref, voucher_id, sale_id, order_id, user_id, units, confirmed, \
+                                   flags, had, stated, released, elsewhere, ruled_elsewhere, \
+                                   refunded, updated_ms";
 
-pub const PAYMENT_COLUMNS: Columns = &[
-    ("ref", Text),
-    ("voucher_id", Text),
-    ("sale_id", Text),
-    ("order_id", Text),
-    ("user_id", Text),
-    ("units", Number),
-    ("confirmed", Text),
-    ("flags", Number),
-    ("had", Number),
-    ("stated", Number),
-    ("released", Text),
-    ("elsewhere", Text),
-    ("ruled_elsewhere", Text),
-    ("refunded", Text),
-    ("updated_ms", Number),
-];
+/// What is read of an order and of a payment, as texts. Numbers and words of the worker's own are
+/// one. (To SQLite's `CONCAT_WS` an empty text is none.)
+pub const ORDER_VALUES: &str = "voucher_id, sale_id, order_id, user_id, joined, ruling, \
+     CONCAT(created_ms, ' ', COALESCE([deadline_ms], ''), ' ', COALESCE(conflict, ''))";
+pub const PAYMENT_VALUES: &str = "ref, voucher_id, sale_id, order_id, user_id, \
+     CONCAT(confirmed, ' ', flags, ' ', had, ' ', COALESCE([stated], ''), ' ', released, ' ', \
+     elsewhere, ' ', ruled_elsewhere, ' ', refunded)";
 
 const IS_AT_ONCE: i64 = 1;
 const IS_NORESTOCK: i64 = 2;
@@ -198,25 +178,29 @@ fn shop_phase(word: &str) -> sqlx::Result<Option<Phase>> {
     })
 }
 
+fn maybe_number(word: &str) -> sqlx::Result<Option<i64>> {
+    if word.is_empty() { Ok(None) } else { number(word).map(Some) }
+}
+
+fn read_key(values: &mut Values<'_>) -> sqlx::Result<OrderKey> {
+    let mut text = || values.text().map(str::to_owned);
+    Ok(OrderKey { voucher: text()?, sale: text()?, order: text()?, user: text()? })
+}
+
 /// An order from its row, without its payments.
-pub fn read_order(row: Vec<Value>) -> sqlx::Result<(OrderKey, Order)> {
-    let mut values = Values::of(row);
-    let mut text = || values.text();
-    let key = OrderKey { voucher: text()?, sale: text()?, order: text()?, user: text()? };
-    values.number()?;
-    values.text()?;
-    let deadline_ms = values.maybe_number()?;
-    values.maybe_text()?;
-    let has_conflict = values.maybe_text()?.is_some();
-    let joined = values.text()?;
-    let joined: Joined<'_> = serde_json::from_str(&joined).map_err(|_| odd("a join"))?;
+pub fn read_order(values: &mut Values<'_>) -> sqlx::Result<(OrderKey, Order)> {
+    let key = read_key(values)?;
+    let joined: Joined<'_> = serde_json::from_str(values.text()?).map_err(|_| odd("a join"))?;
     let ((asked, sold), bounds, entries, (flags, reason), (phase, units), rulings) = joined;
     let [held_to, sold_to, asked_least, confirmed_least] = bounds;
     let [accepted, confirmed, released] = entries;
     let reason = Reason::parse(reason.as_bytes());
     let shop = Shop { phase: shop_phase(&phase)?, units };
-    let ruling = values.maybe_text()?.map(|text| ruling_of(&text)).transpose()?;
-    let created_ms = values.number()?;
+    let ruling = values.maybe_text()?.map(ruling_of).transpose()?;
+    let mut words = values.text()?.split(' ');
+    let mut word = || words.next().ok_or_else(|| odd("words"));
+    let (created_ms, deadline_ms) = (number(word()?)?, maybe_number(word()?)?);
+    let has_conflict = !word()?.is_empty();
     let mut order = Order { reason, deadline_ms, created_ms, has_conflict, ..Order::default() };
     order.account.shop = shop;
     (order.account.rulings, order.account.ruling) = (rulings, ruling);
@@ -342,15 +326,14 @@ impl<'p> PaymentRow<'p> {
 }
 
 /// A payment from its row.
-pub fn read_payment(row: Vec<Value>) -> sqlx::Result<(OrderKey, String, Payment)> {
-    let mut values = Values::of(row);
-    let reference = values.text()?;
-    let mut text = || values.text();
-    let key = OrderKey { voucher: text()?, sale: text()?, order: text()?, user: text()? };
-    values.maybe_number()?;
-    let confirmed = times_of(&values.text()?)?;
-    let (flags, had, stated) = (values.number()?, values.number()?, values.maybe_number()?);
-    let mut set = || units_of(&values.text()?);
+pub fn read_payment(values: &mut Values<'_>) -> sqlx::Result<(OrderKey, String, Payment)> {
+    let reference = values.text()?.to_owned();
+    let key = read_key(values)?;
+    let mut words = values.text()?.split(' ');
+    let mut word = || words.next().ok_or_else(|| odd("words"));
+    let confirmed = times_of(word()?)?;
+    let (flags, had, stated) = (number(word()?)?, number(word()?)?, maybe_number(word()?)?);
+    let mut set = || units_of(word()?);
     let [released, elsewhere, ruled_elsewhere, lines] = [set()?, set()?, set()?, set()?];
     let has = |flag| flags & flag != 0;
     let payment = Payment {

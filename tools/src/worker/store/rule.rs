@@ -1,18 +1,19 @@
 //! What a check reads of the tables, and the transaction of a ruling.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use domain::flat_map::FlatMap;
 use tokio::time::timeout;
 
 use super::apply::Writes;
 use super::columns::RULING_COLUMNS;
 use super::database::{ANSWER_WAIT, Store, silent};
-use super::orders::{ORDER_COLUMNS, PAYMENT_COLUMNS, read_order, read_payment, ruling_text};
+use super::orders::{ORDER_VALUES, PAYMENT_VALUES, read_order, read_payment, ruling_text};
 use super::transaction::Open;
 use super::{Fault, now_ms};
-use crate::accounts::{Accounts, RefundLine};
+use crate::accounts::{Accounts, Payment, RefundLine};
 use crate::order_events::OrderKey;
-use crate::sql::{Arg, ROWS_MAX, Statement};
+use crate::sql::{Arg, ROWS_MAX, Statement, Values};
 use crate::steps::Change;
 
 /// How often a ruling is tried while other transactions are in the way.
@@ -69,31 +70,38 @@ impl Store {
     pub async fn ledger(&self, vouchers: &[&str]) -> Result<Ledger, Fault> {
         let mut open = self.begin_reading().await?;
         let mut ledger = Ledger::default();
+        let by_sale = self.tables().dialect().by_sale();
         let list = || vouchers.iter().map(|voucher| Arg::Text(voucher));
-        let mut select = self.select(ORDER_COLUMNS, "orders", "", "voucher_id IN ");
-        select.bind_list(list());
-        let accounts = &mut ledger.accounts;
-        for row in open.values(&select, ORDER_COLUMNS).await? {
-            let (key, order) = read_order(row)?;
-            accounts.insert(key, order);
-        }
+        // Payments come first, and in another order than their orders, which then are looked up in
+        // no map of all.
         let its = "ref IN (SELECT ref FROM {payments} WHERE voucher_id IN ";
-        let mut select = self.select(PAYMENT_COLUMNS, "payments", "", its);
-        select.bind_list(list()).push(")");
+        let mut select = self.select(PAYMENT_VALUES, "payments", "", its);
+        select.bind_list(list()).push(")").push(by_sale);
+        let mut payments: HashMap<OrderKey, FlatMap<String, Payment>> = HashMap::new();
+        let read = |values: &mut Values<'_>| {
+            let (key, reference, payment) = read_payment(values)?;
+            payments.entry(key).or_default().insert(reference, payment);
+            Ok(())
+        };
+        open.rows(&select, read).await?;
+        let accounts = &mut ledger.accounts;
+        let mut select = self.select(ORDER_VALUES, "orders", "", "voucher_id IN ");
+        select.bind_list(list()).push(by_sale);
+        let read = |values: &mut Values<'_>| {
+            let (key, mut order) = read_order(values)?;
+            order.account.payments = payments.remove(&key).unwrap_or_default();
+            accounts.insert(key, order);
+            Ok(())
+        };
+        open.rows(&select, read).await?;
         // Of orders of other vouchers: parts of a cart, or conflicts.
-        let mut others = Vec::new();
-        for row in open.values(&select, PAYMENT_COLUMNS).await? {
-            let (key, reference, payment) = read_payment(row)?;
-            match accounts.get(&key) {
-                Some(_) => accounts.insert_payment(key, reference, payment),
-                None => others.push((key, reference, payment)),
-            }
-        }
-        let keys: BTreeSet<&OrderKey> = others.iter().map(|(key, ..)| key).collect();
+        let keys: BTreeSet<&OrderKey> = payments.keys().collect();
         let keys: Vec<&OrderKey> = keys.into_iter().collect();
         self.read_orders(&mut open, &keys, accounts, Default::default()).await?;
-        for (key, reference, payment) in others {
-            accounts.insert_payment(key, reference, payment);
+        for (key, payments) in &payments {
+            for (reference, payment) in payments.iter() {
+                accounts.insert_payment(key.clone(), reference.clone(), payment.clone());
+            }
         }
         accounts.see_users();
         let number = |text: String| {

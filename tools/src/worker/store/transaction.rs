@@ -17,7 +17,7 @@ use sqlx::{MySql, Postgres};
 use super::prepared::are_lent;
 #[cfg(feature = "databases")]
 use super::prepared::lends_connections;
-use crate::sql::{Arg, ColumnKind, Columns, Statement, Value};
+use crate::sql::{Arg, Cells, Statement, Values, odd};
 use crate::statements::ShopStatement;
 use crate::statements::text::SAVEPOINT;
 
@@ -207,16 +207,25 @@ impl Open {
         })
     }
 
-    /// Rows of these columns. All are fetched first: to free each while SQLite's thread makes the
-    /// next ones takes longer.
-    pub async fn values(
+    /// What is read of each row of a [selection](crate::sql::Dialect::selected).
+    pub async fn rows<T>(
         &mut self,
         statement: &Statement<'_>,
-        columns: Columns,
-    ) -> sqlx::Result<Vec<Vec<Value>>> {
+        mut read: impl FnMut(&mut Values<'_>) -> sqlx::Result<T>,
+    ) -> sqlx::Result<Vec<T>> {
+        if let Self::Sqlite(_) = self {
+            let mut all = Vec::new();
+            for [lines] in self.texts(statement).await? {
+                let lines: Vec<Line> = serde_json::from_str(&lines).map_err(|_| odd("a text"))?;
+                for line in &lines {
+                    all.push(read(&mut Values::of(line))?);
+                }
+            }
+            return Ok(all);
+        }
         each!(Self, self, open => {
             let rows = whole(statement).fetch_all(&mut **open).await?;
-            rows.iter().map(|row| values(row, columns)).collect()
+            rows.into_iter().map(|row| read(&mut Values::of(&row))).collect()
         })
     }
 
@@ -229,9 +238,9 @@ impl Open {
             let rows = whole(statement).fetch_all(&mut **open).await?;
             let mut texts = Vec::with_capacity(rows.len());
             for row in &rows {
-                let mut columns = [const { String::new() }; N];
-                for (number, column) in columns.iter_mut().enumerate() {
-                    *column = text(row, number)?;
+                let (mut values, mut columns) = (Values::of(row), [const { String::new() }; N]);
+                for column in &mut columns {
+                    values.text()?.clone_into(column);
                 }
                 texts.push(columns);
             }
@@ -348,23 +357,26 @@ where
     })
 }
 
-fn values<R: sqlx::Row>(row: &R, columns: Columns) -> sqlx::Result<Vec<Value>>
+/// MySQL's texts are binary, so all three databases are read as unchecked bytes.
+impl<R: sqlx::Row> Cells for R
 where
     usize: ColumnIndex<R>,
-    for<'r> Option<Vec<u8>>: Decode<'r, R::Database>,
-    for<'r> Option<i64>: Decode<'r, R::Database>,
+    for<'r> &'r [u8]: Decode<'r, R::Database>,
 {
-    let value = |(number, (_, kind)): (usize, &(&str, ColumnKind))| {
-        Ok(match kind {
-            ColumnKind::Number => Value::Number(row.try_get_unchecked(number)?),
-            ColumnKind::Text => {
-                let bytes: Option<Vec<u8>> = row.try_get_unchecked(number)?;
-                let text = bytes.map(String::from_utf8).transpose();
-                Value::Text(text.map_err(|error| sqlx::Error::Decode(error.into()))?)
-            }
-        })
-    };
-    columns.iter().enumerate().map(value).collect()
+    fn cell(&self, column: usize) -> sqlx::Result<Option<&str>> {
+        let bytes: Option<&[u8]> = self.try_get_unchecked(column)?;
+        bytes.map(str::from_utf8).transpose().map_err(|_| odd("a text"))
+    }
+}
+
+/// A row of SQLite, in the text of all.
+#[derive(serde::Deserialize)]
+struct Line(Vec<Option<String>>);
+
+impl Cells for Line {
+    fn cell(&self, column: usize) -> sqlx::Result<Option<&str>> {
+        Ok(self.0.get(column).ok_or_else(|| odd("there"))?.as_deref())
+    }
 }
 
 /// The columns of a row of a text's result.
@@ -373,14 +385,4 @@ fn words(row: &sqlx::mysql::MySqlRow) -> Vec<String> {
     use sqlx::Row;
     let word = |column| row.try_get_unchecked::<Vec<u8>, usize>(column).unwrap_or_default();
     (0..row.len()).map(|column| String::from_utf8_lossy(&word(column)).into_owned()).collect()
-}
-
-/// A text column. MySQL's are binary, so all three databases are read as unchecked bytes.
-pub fn text<R: sqlx::Row>(row: &R, column: usize) -> sqlx::Result<String>
-where
-    usize: ColumnIndex<R>,
-    for<'r> Vec<u8>: Decode<'r, R::Database>,
-{
-    let bytes: Vec<u8> = row.try_get_unchecked(column)?;
-    String::from_utf8(bytes).map_err(|error| sqlx::Error::Decode(error.into()))
 }
