@@ -47,6 +47,7 @@ use questions::{Findings, Incomplete, QuestionKind, agree};
 use references::List;
 use report::Report;
 pub use report::Verdict;
+use undone::UndoneByVoucher;
 
 /// The time between two looks, in which workers write what they have read: only what two looks
 /// find is asked.
@@ -71,6 +72,8 @@ struct Checker<'c> {
     sales: BTreeSet<String>,
     settings: Settings,
     given: Given,
+    /// By stream: what was not done when the vouchers were looked for, for the look after that.
+    undone: BTreeMap<String, UndoneByVoucher>,
 }
 
 /// `answer` asks for the answer to a question, and does what is answered.
@@ -194,7 +197,8 @@ impl<'c> Checker<'c> {
         let settings = settings.map_err(|halt| halt.error(site))?;
         let link = Target::find(place).await?.connect().await?;
         let (keys, sales, given) = (Vec::new(), BTreeSet::new(), Given::default());
-        Ok(Self { link, store, site, shop, keys, sales, settings, given })
+        let undone = BTreeMap::new();
+        Ok(Self { link, store, site, shop, keys, sales, settings, given, undone })
     }
 
     /// What two looks find, one after the other; one look if the first finds nothing. A look may

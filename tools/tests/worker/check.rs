@@ -3,7 +3,7 @@
 use redis::Value;
 
 use crate::databases::Database;
-use crate::harness::Server;
+use crate::harness::{Server, text};
 use crate::shop::{GROUP, STREAMS, Shop};
 
 /// Runs the check; returns its exit code and its output.
@@ -128,6 +128,23 @@ fn entries_that_are_not_done_are_counted_by_voucher() {
         expect(&shop, &["--voucher", voucher], 3, &[&words]);
         expect(&shop, &[], 3, &[&words]);
     }
+}
+
+/// A check of all vouchers finds those that nobody has written yet in what it lists anyway.
+#[test]
+fn what_is_not_done_is_listed_once_per_look() {
+    let shop = Shop::of("tea 10 LIMIT 1");
+    shop.buy("tea", "ann", "o1");
+    shop.drain(&[]);
+    let listed = |options: &[&str]| {
+        shop.run("CONFIG RESETSTAT");
+        expect(&shop, options, 0, &["CONSISTENT: 1 orders"]);
+        let stats = text(&shop.run("INFO commandstats"));
+        let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_xrange:calls="));
+        calls.and_then(|calls| calls.split(',').next()).map(str::to_owned)
+    };
+    let of_one = listed(&["--voucher", "tea"]);
+    assert!(of_one.is_some() && listed(&[]) == of_one, "{of_one:?}");
 }
 
 /// A row that nobody on the server knows is asked about; nothing sold is released.

@@ -26,7 +26,10 @@ impl Checker<'_> {
         look: &mut Look,
     ) -> Result<()> {
         let began = self.began(&mut source, look).await?;
-        let undone = undone(&mut source, &self.settings.fields).await?;
+        let undone = match self.undone.remove(source.name(Which::Orders)) {
+            Some(undone) => undone,
+            None => undone(&mut source, &self.settings.fields).await?,
+        };
         let stream = source.stream(Which::Orders).await?.unwrap_or_default();
         let mut progress = Progress { began, last: stream.last, ..Progress::default() };
         if began != EntryId::default() {

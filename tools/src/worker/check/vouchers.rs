@@ -12,6 +12,7 @@ use seckill_tools::sharding::sale_of_shard;
 use super::lost_shard::shards_of_sale;
 use super::{Checker, source_of, undone};
 use crate::options::tag_of_stream;
+use crate::order_events::Which;
 use crate::source::Source;
 
 impl Checker<'_> {
@@ -44,7 +45,8 @@ impl Checker<'_> {
         vouchers.extend(named.map(untagged));
         for mut source in sources {
             let undone = undone::undone(&mut source, &self.settings.fields).await?;
-            vouchers.extend(undone.into_keys().flatten());
+            vouchers.extend(undone.keys().flatten().cloned());
+            self.undone.insert(source.name(Which::Orders).to_owned(), undone);
         }
         // No order can be of another one.
         vouchers.retain(|it| Naming::of(it.as_bytes(), self.settings.has_tags).is_ok());
