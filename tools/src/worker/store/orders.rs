@@ -25,7 +25,7 @@ pub const PAYMENT_COLUMNS: &str = "ref, voucher_id, sale_id, order_id, user_id, 
                                    refunded, updated_ms";
 
 /// What is read of an order and of a payment, as texts. Numbers and words of the worker's own are
-/// one. (To SQLite's `CONCAT_WS` an empty text is none.)
+/// one, by CONCAT: CONCAT_WS of SQLite 3.46 drops empty texts.
 pub const ORDER_VALUES: &str = "voucher_id, sale_id, order_id, user_id, joined, ruling, \
      CONCAT(created_ms, ' ', COALESCE([deadline_ms], ''), ' ', COALESCE(conflict, ''))";
 pub const PAYMENT_VALUES: &str = "ref, voucher_id, sale_id, order_id, user_id, \
