@@ -11,12 +11,6 @@ pub struct Answer {
     least: Option<i64>,
 }
 
-/// Lua for the stock, which a reply may tell: after the call, or before it.
-pub struct Stock {
-    pub lua: String,
-    pub is_before: bool,
-}
-
 /// The outcome of a line that found no stock.
 pub const MISSING: i64 = 9;
 
@@ -27,33 +21,33 @@ pub fn ambiguous(answers: &[(i64, Answer)]) -> Option<&Reply> {
     replies.find(|reply| matches!(reply, Reply::Int(number) if *number >= least))
 }
 
-/// A reply of the script where the command answered an outcome, and the stocks that it may tell.
-pub type Sample = (Reply, Vec<Option<i64>>);
+/// A reply of the script where the command answered an outcome, and the stock after it and before.
+pub type Sample = (Reply, [Option<i64>; 2]);
 
-/// The answer that fits all replies to one outcome; none if they have no such rule.
-pub fn answer(outcome: i64, seen: &[Sample], stocks: &[Stock]) -> Option<Answer> {
+/// The answer that fits all replies to one outcome; none if they have no such rule. `stocks` is Lua
+/// for the stock after the call, and before it.
+pub fn answer(outcome: i64, seen: &[Sample], stocks: &[String; 2]) -> Option<Answer> {
     // A script that fails at run time has a fault, unless it has no stock to look at.
     let fails = seen.iter().any(|(reply, _)| reply.is_error());
     if outcome != MISSING && fails { None } else { rule(seen, stocks) }
 }
 
 /// The rule by which replies, or one item of each, follow from the stock.
-fn rule(seen: &[Sample], stocks: &[Stock]) -> Option<Answer> {
+fn rule(seen: &[Sample], stocks: &[String; 2]) -> Option<Answer> {
     let (first, _) = seen.first()?;
     let of = |lua| Answer { lua, always: None, least: None };
     if seen.iter().all(|(reply, _)| reply.is_like(first)) {
         return Some(Answer { always: Some(first.clone()), ..of(first.lua()) });
     }
-    for (at, stock) in stocks.iter().enumerate() {
+    for (at, least) in [(0, 0), (1, 1)] {
         if seen.iter().all(|(reply, own)| own[at].map(Reply::Int).as_ref() == Some(reply)) {
-            let least = Some(i64::from(stock.is_before));
-            return Some(Answer { least, ..of(stock.lua.clone()) });
+            return Some(Answer { least: Some(least), ..of(stocks[at].clone()) });
         }
     }
     let Reply::List(items) = first else { return None };
     let item = |at: usize| {
         let of = |(reply, own): &Sample| match reply {
-            Reply::List(all) if all.len() == items.len() => Some((all[at].clone(), own.clone())),
+            Reply::List(all) if all.len() == items.len() => Some((all[at].clone(), *own)),
             _ => None,
         };
         let seen: Vec<Sample> = seen.iter().map(of).collect::<Option<_>>()?;

@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use domain::integer;
 
 use crate::lua::Lua;
-use crate::reply::Words;
-use crate::template::{Pattern, PatternPart, Slot, Template};
+use crate::reply::{Words, command};
+use crate::template::{Pattern, Slot, Template};
 
 /// What a part of an argument is. Each call of a history has a value for every role.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -25,12 +25,11 @@ pub enum Role {
     Lease,
     /// Belongs to one call.
     Request,
-    /// Of unknown meaning: one of ARGV by its number, or of KEYS from `FIRST_KEY` on.
-    Other(usize),
+    /// Of unknown meaning.
+    Other(Slot),
 }
 
-const FIRST_KEY: usize = 100;
-
+/// `changes` stands for the slot that it is.
 const NAMES: [(&str, Role); 10] = [
     ("voucher", Role::Voucher),
     ("user", Role::User),
@@ -41,16 +40,19 @@ const NAMES: [(&str, Role); 10] = [
     ("lock", Role::Lock),
     ("lease", Role::Lease),
     ("request", Role::Request),
-    ("changes", Role::Other(0)),
+    ("changes", CHANGES),
 ];
+
+const CHANGES: Role = Role::Other(Slot::Arg(0));
+
+/// The usual call has no more of KEYS, or of ARGV.
+const SLOTS_MAX: usize = 99;
 
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES.iter().find(|(_, role)| role == self).map(|(name, _)| *name);
-        match (self, name) {
-            (Self::Other(FIRST_KEY..), _) => f.write_str("{changes}"),
-            (Self::Other(number @ 1..), _) => write!(f, "{{ARGV[{number}]}}"),
-            _ => write!(f, "{{{}}}", name.unwrap_or_default()),
+        match (self, NAMES.iter().find(|(_, role)| role == self)) {
+            (Self::Other(slot), _) => write!(f, "{{{slot}}}"),
+            (_, name) => write!(f, "{{{}}}", name.map_or("", |(name, _)| name)),
         }
     }
 }
@@ -72,10 +74,16 @@ impl Template {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A word with roles in braces.
+fn word(text: &str) -> Word {
+    let names = NAMES.map(|(name, role)| (role, format!("{{{name}}}").into_bytes()));
+    Word::of(text.as_bytes(), &names)
+}
+
+#[derive(Clone)]
 pub struct Call {
-    pub keys: Vec<Word>,
-    pub args: Vec<Word>,
+    /// What is passed, KEYS first.
+    words: Vec<(Slot, Word)>,
     /// Whether the user said so.
     pub is_told: bool,
 }
@@ -93,61 +101,56 @@ impl Call {
         let count = integer::parse_digits(count.as_bytes()).and_then(|n| usize::try_from(n).ok());
         let keys = count.and_then(|count| words.split_at_checked(count));
         let Some((keys, args)) = keys else { bail!("--call: it needs the number of its keys") };
-        let names = NAMES.map(|(name, role)| (role, format!("{{{name}}}").into_bytes()));
-        let read = |words: &[&str], first: usize| {
-            let word = |(text, number): (&&str, usize)| match Word::of(text.as_bytes(), &names) {
-                word if word.only() == Some(Role::Other(0)) => Word::place(Role::Other(number)),
-                word => word,
-            };
-            words.iter().zip(first..).map(word).collect()
-        };
-        Ok(Self { keys: read(keys, FIRST_KEY + 1), args: read(args, 1), is_told: true })
-    }
-
-    /// Whether it passes a number that is always the same.
-    pub fn has_constants(&self) -> bool {
-        let mut constants = self.args.iter().filter_map(Word::constant);
-        constants.any(|text| integer::parse(text).is_some())
+        let keys = (1..).map(Slot::Key).zip(keys);
+        let slots = keys.chain((1..).map(Slot::Arg).zip(args));
+        let words = slots.map(|(slot, text)| match word(text) {
+            word if word.only() == Some(CHANGES) => (slot, Word::place(Role::Other(slot))),
+            word => (slot, word),
+        });
+        Ok(Self { words: words.collect(), is_told: true })
     }
 
     /// The call that is tried if none is told: every key belongs to a voucher, and what ARGV is
     /// shows when the script runs.
     pub fn usual(lua: &Lua) -> Self {
-        let key = |n| {
-            Pattern(vec![
-                PatternPart::Text(format!("key{n}:").into()),
-                PatternPart::Place(Role::Voucher),
-            ])
-        };
-        let (keys, args) = (lua.keys.min(FIRST_KEY), lua.args.min(FIRST_KEY - 1));
-        let args = (1..=args).map(|number| Word::place(Role::Other(number))).collect();
-        Self { keys: (1..=keys).map(key).collect(), args, is_told: false }
+        let key = |n| (Slot::Key(n), word(&format!("key{n}:{{voucher}}")));
+        let arg = |n| (Slot::Arg(n), Word::place(Role::Other(Slot::Arg(n))));
+        let keys = (1..=lua.keys.min(SLOTS_MAX)).map(key);
+        let words = keys.chain((1..=lua.args.min(SLOTS_MAX)).map(arg)).collect();
+        Self { words, is_told: false }
+    }
+
+    fn keys(&self) -> usize {
+        self.words.iter().filter(|(slot, _)| matches!(slot, Slot::Key(_))).count()
     }
 
     /// Whether the script uses as many KEYS and ARGV, or a number that its text does not show.
     pub fn fits(&self, lua: &Lua) -> bool {
-        lua.computes || (lua.keys, lua.args) == (self.keys.len(), self.args.len())
+        lua.computes || (lua.keys, lua.keys + lua.args) == (self.keys(), self.words.len())
     }
 
-    pub fn slots(&self) -> impl Iterator<Item = (Slot, &Word)> {
-        let keys = (1..).map(Slot::Key).zip(&self.keys);
-        keys.chain((1..).map(Slot::Arg).zip(&self.args))
+    /// Whether it passes a number that is always the same.
+    pub fn has_constants(&self) -> bool {
+        self.words.iter().any(|(slot, word)| matches!(slot, Slot::Arg(_)) && is_number(word))
+    }
+
+    pub fn slots(&self) -> impl Iterator<Item = &(Slot, Word)> {
+        self.words.iter()
     }
 
     /// What each of KEYS and ARGV is, but for numbers that never change: others may equal them.
     pub fn values(&self, values: &Values) -> Vec<(Slot, Vec<u8>)> {
-        let is_number = |word: &Word| word.constant().is_some_and(|n| integer::parse(n).is_some());
-        let all = self.slots().filter(|(_, word)| !is_number(word));
-        all.map(|(slot, word)| (slot, word.value(values))).collect()
+        let all = self.words.iter().filter(|(_, word)| !is_number(word));
+        all.map(|(slot, word)| (*slot, word.value(values))).collect()
     }
 
     pub fn word(&self, slot: Slot) -> Option<&Word> {
-        self.slots().find(|(own, _)| *own == slot).map(|(_, word)| word)
+        self.words.iter().find(|(own, _)| *own == slot).map(|(_, word)| word)
     }
 
-    /// The role that a slot is, if it is nothing else.
-    pub fn role(&self, slot: Slot) -> Option<Role> {
-        self.word(slot)?.only()
+    /// The slot that is a role, and nothing else.
+    pub fn slot(&self, role: Role) -> Option<Slot> {
+        self.words.iter().find(|(_, word)| word.only() == Some(role)).map(|(slot, _)| *slot)
     }
 
     /// The roles in some of KEYS and ARGV.
@@ -158,33 +161,33 @@ impl Call {
 
     /// Every role that the call has a value of.
     pub fn roles(&self) -> BTreeSet<Role> {
-        self.slots().flat_map(|(_, word)| word.places()).collect()
+        self.words.iter().flat_map(|(_, word)| word.places()).collect()
     }
 
     /// Gives an argument of unknown meaning its role.
-    pub fn learn(&mut self, slot: Option<Slot>, role: Role) {
-        let word = match slot {
-            Some(Slot::Arg(number)) => self.args.get_mut(number - 1),
-            Some(Slot::Key(number)) => self.keys.get_mut(number - 1),
-            None => None,
-        };
-        if let Some(word) = word.filter(|word| matches!(word.only(), Some(Role::Other(_)))) {
-            *word = Word::place(role);
+    pub fn learn(&mut self, slot: Slot, role: Role) {
+        for (_, word) in self.words.iter_mut().filter(|(own, _)| *own == slot) {
+            if word.only() == Some(Role::Other(slot)) {
+                *word = Word::place(role);
+            }
         }
     }
 
     /// The command that calls the script.
     pub fn words(&self, sha: &str, values: &Values) -> Words {
-        let count = self.keys.len().to_string();
-        let first = ["EVALSHA", sha, &count].map(|word| word.as_bytes().to_vec());
-        let words = self.keys.iter().chain(&self.args).map(|word| word.value(values));
-        first.into_iter().chain(words).collect()
+        let count = self.keys().to_string();
+        let words = self.words.iter().map(|(_, word)| word.value(values));
+        command([b"EVALSHA", sha.as_bytes(), count.as_bytes()]).into_iter().chain(words).collect()
     }
+}
+
+fn is_number(word: &Word) -> bool {
+    word.constant().is_some_and(|text| integer::parse(text).is_some())
 }
 
 impl fmt::Display for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "EVALSHA {{sha}} {}", self.keys.len())?;
-        self.keys.iter().chain(&self.args).try_for_each(|word| write!(f, " {word}"))
+        write!(f, "EVALSHA {{sha}} {}", self.keys())?;
+        self.words.iter().try_for_each(|(_, word)| write!(f, " {word}"))
     }
 }

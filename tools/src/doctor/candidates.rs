@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 
 use domain::fields::ORDER_FIELDS;
 use itertools::Itertools;
+use seckill_tools::sanitize::is_hidden;
 
-use crate::answers::{Answer, MISSING, Stock};
+use crate::answers::{Answer, MISSING};
 use crate::examination::{DEFAULTS, Setting};
 use crate::learn::{Act, Deed};
-use crate::template::{Pattern, PatternPart, Slot, Template};
+use crate::template::{Slot, Template};
 
 /// What a line of Lua asks before it calls the command.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,13 +43,12 @@ pub struct Candidate<'a> {
 
 /// Every order in which a script may ask what the module asks, each with its answer to a missing
 /// stock.
-const WAYS: [(&[Ask], &str); 7] = [
+const WAYS: [(&[Ask], &str); 6] = [
     (&[], "error"),
     (&[], "sold-out"),
     (&[Ask::Bought], "error"),
     (&[Ask::Bought], "sold-out"),
     (&[Ask::Missing], "error"),
-    (&[Ask::Bought, Ask::Missing], "error"),
     (&[Ask::Missing, Ask::Bought], "error"),
 ];
 
@@ -61,7 +61,7 @@ pub fn candidates<'a>(
     casts: &BTreeSet<Slot>,
 ) -> Vec<Candidate<'a>> {
     let cast = |word: &Template| match word.only().filter(|slot| casts.contains(slot)) {
-        Some(slot) => Pattern(vec![PatternPart::Number(slot)]),
+        Some(slot) => Template::number(slot),
         None => word.clone(),
     };
     let units = act.units.map(Template::place);
@@ -116,7 +116,10 @@ impl Candidate<'_> {
         let (buyers, user) = act.buyers.as_ref()?;
         let (stock_prefix, voucher) = act.key.prefixed()?;
         let (buyers_prefix, other) = buyers.prefixed()?;
-        let utf8 = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
+        let utf8 = |text: &[u8]| {
+            let text = String::from_utf8(text.to_vec()).ok();
+            text.filter(|text| !text.chars().any(is_hidden))
+        };
         let (stream, fields, order) = match &act.orders {
             Some(own) if own.values[1].only() == Some(voucher) => {
                 (utf8(own.stream.constant()?)?, own.names.join(" "), &own.values[2])
@@ -158,16 +161,22 @@ impl Candidate<'_> {
         format!("redis.call('{}', {})", self.name, self.words.iter().map(Template::lua).join(", "))
     }
 
-    /// Lua that calls the command and replies what it answers, if that can be all.
-    pub fn plain(&self) -> Option<String> {
+    /// Lua that calls the command and replies what it answers, if that is all that the script does.
+    pub fn plain(&self, answers: &[(i64, Answer)]) -> Option<String> {
+        let is_same = |(code, answer): &(i64, Answer)| match (self.name, code) {
+            (DEDUCT, 0) => answer.lua == "b",
+            (DEDUCT, 1) => answer.lua == "0",
+            (DEDUCT, _) => answer.lua == "-1",
+            _ => answer.lua == code.to_string(),
+        };
         let is_plain = self.asks.is_empty() && self.extras.is_empty();
-        is_plain.then(|| format!("return {}", self.call()))
+        (is_plain && answers.iter().all(is_same)).then(|| format!("return {}", self.call()))
     }
 
     /// The same as the words of `seckill.scripts` after the sha1, if these can say it.
     pub fn native(&self) -> Option<String> {
         let words = self.words.iter().map(Template::word).collect::<Option<Vec<_>>>()?;
-        self.plain().map(|_| format!("{} {}", self.name, words.join(" ")))
+        Some(format!("{} {}", self.name, words.join(" ")))
     }
 
     /// Lua that sets `o` to the outcome.
@@ -203,15 +212,15 @@ impl Candidate<'_> {
         self.outcome() + "return o"
     }
 
-    /// The stocks that a reply may tell where the command answered an outcome.
-    pub fn stocks(&self, outcome: i64) -> Vec<Stock> {
-        let stock = |lua, is_before| Stock { lua, is_before };
+    /// Lua for the stock after the call and before it, which a reply may tell where the command
+    /// answered an outcome.
+    pub fn stocks(&self, outcome: i64) -> [String; 2] {
+        let units = self.units.as_ref().map_or("1".into(), Template::lua);
         if self.name == DEDUCT && outcome == 0 {
-            let units = self.units.as_ref().map_or("1".into(), Template::lua);
-            return vec![stock(format!("b - {units}"), false), stock("b".into(), true)];
+            return [format!("b - {units}"), "b".into()];
         }
-        let key = self.act.key.lua();
-        vec![stock(format!("tonumber(redis.call('GET', {key}) or 0)"), false)]
+        let left = format!("tonumber(redis.call('GET', {}) or 0)", self.act.key.lua());
+        [left.clone(), format!("{left} + {units}")]
     }
 
     /// Lua that does what the script does.

@@ -11,10 +11,10 @@ use itertools::Itertools;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 use serde::Serialize;
 
-use crate::answers::{Answer, Sample, Stock, ambiguous, answer};
-use crate::call::{Call, Values};
+use crate::answers::{Answer, Sample, ambiguous, answer};
+use crate::call::Call;
 use crate::candidates::Candidate;
-use crate::examination::{Examination, Seen, Setting, Side, shown};
+use crate::examination::{Examination, Run, Setting, Side, shown};
 use crate::history::{History, Rigor};
 use crate::lua::recorded;
 use crate::reply::Reply;
@@ -54,9 +54,15 @@ pub struct Compared {
 #[derive(Debug)]
 pub struct Difference {
     text: String,
-    /// Whether replies or keys differ in a history. Else the script does something that the line
-    /// never does.
-    pub is_shown: bool,
+    /// After how many calls replies or keys differ. Without them, the script does something that
+    /// the line never does.
+    calls: Option<usize>,
+}
+
+impl Difference {
+    pub fn is_shown(&self) -> bool {
+        self.calls.is_some()
+    }
 }
 
 impl fmt::Display for Difference {
@@ -69,62 +75,39 @@ impl std::error::Error for Difference {}
 
 /// What the script does, and the line never does.
 fn obstacle(text: impl Into<String>) -> anyhow::Error {
-    Difference { text: text.into(), is_shown: false }.into()
+    Difference { text: text.into(), calls: None }.into()
 }
 
-/// The first candidate that never differs; or where the nearest one does.
+/// The first candidate that never differs; or why the nearest one does not take its place.
 pub fn replacement(
     exam: &mut Examination<'_, '_>,
     candidates: &[Candidate<'_>],
     histories: &[History],
 ) -> Result<Result<Replacement, Difference>> {
-    let mut nearest = (0, Difference { text: "it has no lease".to_owned(), is_shown: false });
-    let Some(candidate) = candidates.first() else { return Ok(Err(nearest.1)) };
-    let mut comparison = Comparison { exam, candidate, histories, yours: Vec::new(), played: 0 };
+    let mut nearest = Difference { text: "it has no lease".to_owned(), calls: Some(0) };
+    let mut yours = Vec::new();
     for candidate in candidates {
-        comparison.candidate = candidate;
+        let mut comparison = Comparison { exam, candidate, histories, yours };
         match comparison.replacement() {
             Ok(one) => return Ok(Ok(one)),
             Err(error) => {
-                let (difference, played) = (error.downcast::<Difference>()?, comparison.played);
-                if played >= nearest.0 {
-                    nearest = (played + 1, difference);
-                }
+                let other = error.downcast::<Difference>()?;
+                let rank = |one: &Difference| (!one.is_shown(), one.calls);
+                nearest = if rank(&other) > rank(&nearest) { other } else { nearest };
             }
         }
+        yours = comparison.yours;
     }
-    Ok(Err(nearest.1))
+    Ok(Err(nearest))
 }
 
-/// One call of a history, on one side.
-struct Turn {
-    seen: Seen,
-    /// Whether the keys are what they were, where that matters.
-    is_still: bool,
-}
-
-/// Plays a history on one side.
-fn play(side: &mut Side, call: &Call, sha: &str, history: &History) -> Result<Vec<Turn>> {
-    /// Where the machine stood still for so long, times to live differ.
+/// Plays a history on one side; and again where the machine stood still, after which times to live
+/// differ.
+fn play(side: &mut Side, call: &Call, sha: &str, history: &History) -> Result<Vec<Run>> {
     const STILL: Duration = Duration::from_secs(2);
-    let mut turns = Vec::new();
-    for _ in 0..3 {
-        turns.clear();
-        let began = Instant::now();
-        side.begin(&[])?;
-        for step in &history.steps {
-            side.send(&step.before)?;
-            let is_strict = history.rigor == Rigor::Same;
-            let before = if is_strict { None } else { Some(side.keys()?) };
-            let seen = side.run(&call.words(sha, &step.values))?;
-            let is_still = before.is_some_and(|keys| keys.difference(&seen.after).is_none());
-            turns.push(Turn { seen, is_still });
-        }
-        if began.elapsed() < STILL {
-            break;
-        }
-    }
-    Ok(turns)
+    let began = Instant::now();
+    let runs = side.play(call, sha, &history.steps)?;
+    if began.elapsed() < STILL { Ok(runs) } else { side.play(call, sha, &history.steps) }
 }
 
 struct Comparison<'c, 'e, 'b> {
@@ -132,9 +115,7 @@ struct Comparison<'c, 'e, 'b> {
     candidate: &'c Candidate<'c>,
     histories: &'c [History],
     /// The script's side, of as many histories as a line was compared in.
-    yours: Vec<Vec<Turn>>,
-    /// How many calls were compared last.
-    played: usize,
+    yours: Vec<Vec<Run>>,
 }
 
 impl Comparison<'_, '_, '_> {
@@ -144,38 +125,28 @@ impl Comparison<'_, '_, '_> {
         if let Some(refusal) = self.exam.bench.set(settings)? {
             bail!(obstacle(format!("the settings are refused: {refusal}")));
         }
-        if let Some(lua) = self.candidate.plain() {
-            let native = self.candidate.native();
-            let ours = match &native {
-                Some(words) => {
-                    let entry = ("seckill.scripts", format!("{} {words}", self.exam.sha));
-                    self.exam.bench.set(&[&settings[..], &[entry]].concat())?;
-                    self.exam.sha.clone()
-                }
-                None => self.line(&lua)?,
-            };
-            match self.compared(&ours, false) {
-                Ok(compared) => return self.shown(native, lua, compared),
-                Err(error) => drop(error.downcast::<Difference>()?),
-            }
-            self.exam.bench.set(settings)?;
-        }
         let probe = self.line(&self.candidate.probe())?;
         let replies = self.compared(&probe, true)?.replies;
         let answers = self.answers(replies)?;
         if let Some(reply) = ambiguous(&answers) {
-            let text = format!(
+            bail!(obstacle(format!(
                 "it replies {reply} both when it sells, as the number of units that are left, and \
                  when it refuses"
-            );
-            bail!(obstacle(text));
+            )));
         }
-        let lua = self.candidate.lua(&answers);
-        let (ours, probed) = (self.line(&lua)?, self.played);
-        let compared = self.compared(&ours, false);
-        // Where only replies to other calls differ, the first candidate is as near as the others.
-        self.played = if compared.is_err() { probed + 1 } else { self.played };
-        self.shown(None, lua, compared?)
+        let plain = self.candidate.plain(&answers);
+        let native = plain.as_ref().and_then(|_| self.candidate.native());
+        let lua = plain.unwrap_or_else(|| self.candidate.lua(&answers));
+        let ours = match &native {
+            Some(words) => {
+                let entry = ("seckill.scripts", format!("{} {words}", self.exam.sha));
+                self.exam.bench.set(&[&settings[..], &[entry]].concat())?;
+                self.exam.sha.clone()
+            }
+            None => self.line(&lua)?,
+        };
+        let compared = self.compared(&ours, false)?;
+        self.shown(native, lua, compared)
     }
 
     /// The line, unless the script has a part in something that the line has not.
@@ -186,16 +157,13 @@ impl Comparison<'_, '_, '_> {
         compared: Compared,
     ) -> Result<Replacement> {
         let text = &self.exam.lua;
-        let slots = self.exam.call.slots().map(|(slot, _)| slot).filter(|_| text.computes);
-        for slot in slots.chain(text.reads.iter().copied()) {
-            if !lua.contains(&slot.to_string()) {
-                let why = format!("it reads {slot}, which the line does not pass on");
-                bail!(obstacle(why));
-            }
+        let slots = self.exam.call.slots().map(|(slot, _)| *slot).filter(|_| text.computes);
+        let mut slots = slots.chain(text.reads.iter().copied());
+        if let Some(slot) = slots.find(|slot| !lua.contains(&slot.to_string())) {
+            bail!(obstacle(format!("it reads {slot}, which the line does not pass on")));
         }
         for (part, number) in text.parts.iter().zip(0..) {
-            let seen = [1, 0].map(|is_true| compared.parts.contains(&(2 * number + is_true)));
-            let was = match seen {
+            let was = match [1, 0].map(|is_true| compared.parts.contains(&(2 * number + is_true))) {
                 [true, true] => continue,
                 [false, false] => "reached",
                 [false, true] => "made true",
@@ -209,7 +177,7 @@ impl Comparison<'_, '_, '_> {
 
     /// Loads a line beside the module.
     fn line(&mut self, lua: &str) -> Result<String> {
-        let loaded = self.exam.bench.module.load(&recorded(lua, &[]))?;
+        let loaded = self.exam.bench.module.load(&recorded(lua))?;
         loaded.map_err(|refusal| obstacle(format!("the line is refused: {refusal}")))
     }
 
@@ -219,15 +187,13 @@ impl Comparison<'_, '_, '_> {
         let mut samples: BTreeMap<i64, Vec<Sample>> = BTreeMap::new();
         for (history, step, reply) in replies {
             let Reply::Int(outcome) = reply else { continue };
-            let values = &self.histories[history].steps[step].values;
-            let yours = &self.yours[history][step].seen;
+            let yours = &self.yours[history][step];
+            let values = &yours.step.values;
             let units = self.candidate.units.as_ref().map(|units| units.text(call, values));
             let units = units.and_then(|units| integer::parse(&units)).unwrap_or(1);
-            let left = yours.after.text(&self.candidate.act.key.text(call, values));
-            let left = left.and_then(|text| integer::parse(text)).unwrap_or(0);
-            let number = |stock: Stock| left.checked_add(if stock.is_before { units } else { 0 });
-            let stocks = self.candidate.stocks(outcome).into_iter().map(number).collect();
-            samples.entry(outcome).or_default().push((yours.reply.clone(), stocks));
+            let left = yours.after.number(&self.candidate.act.key.text(call, values)).unwrap_or(0);
+            let sample = (yours.reply.clone(), [Some(left), left.checked_add(units)]);
+            samples.entry(outcome).or_default().push(sample);
         }
         let answers = samples.iter().map(|(outcome, samples)| {
             let answer = answer(*outcome, samples, &self.candidate.stocks(*outcome));
@@ -253,15 +219,12 @@ impl Comparison<'_, '_, '_> {
             if self.yours.len() == at {
                 self.yours.push(play(&mut bench.plain, call, recorded, history)?);
             }
-            if by_outcome && !history.is_probe() {
-                continue;
+            if !by_outcome || history.rigor == Rigor::Same {
+                compared.histories += 1;
+                compared.about.insert(history.about);
+                let ours = play(&mut bench.module, call, ours, history)?;
+                self.history(at, &ours, by_outcome, &mut compared)?;
             }
-            compared.histories += 1;
-            compared.about.insert(history.about);
-            let ours = play(&mut bench.module, call, ours, history)?;
-            self.played = compared.calls;
-            self.history(at, &ours, by_outcome, &mut compared)?;
-            self.played = compared.calls;
         }
         Ok(compared)
     }
@@ -270,40 +233,37 @@ impl Comparison<'_, '_, '_> {
     fn history(
         &self,
         at: usize,
-        ours: &[Turn],
+        ours: &[Run],
         by_outcome: bool,
         compared: &mut Compared,
     ) -> Result<()> {
         let (history, mut said) = (&self.histories[at], Vec::new());
-        for (number, (step, (yours, ours))) in
-            history.steps.iter().zip(self.yours[at].iter().zip(ours)).enumerate()
-        {
+        for (number, (yours, ours)) in self.yours[at].iter().zip(ours).enumerate() {
             compared.calls += 1;
-            said.extend(step.before.iter().map(|words| shown(words)));
-            said.push(shown(&self.exam.call.words("{sha}", &step.values)));
-            let beside = self.beside(&yours.seen, &step.values);
-            if let Some(what) = beside.filter(|_| history.rigor != Rigor::Odd) {
+            said.extend(yours.step.before.iter().map(|words| shown(words)));
+            said.push(shown(&self.exam.call.words("{sha}", &yours.step.values)));
+            if let Some(what) = self.beside(yours).filter(|_| history.rigor != Rigor::Odd) {
                 bail!(obstacle(what));
             }
-            let what = different(&yours.seen, &ours.seen, by_outcome);
-            let (refuses, fails) = (ours.seen.reply.refuses(), yours.seen.reply.is_error());
+            let what = different(yours, ours, by_outcome);
+            let (refuses, fails) = (ours.reply.refuses(), yours.reply.is_error());
             let may_differ = match history.rigor {
                 Rigor::Same => false,
                 Rigor::Known => true,
-                Rigor::MayRefuse => refuses && ours.is_still && (fails || yours.is_still),
-                Rigor::Odd => refuses && ours.is_still || fails,
+                Rigor::MayRefuse => refuses && ours.is_still() && (fails || yours.is_still()),
+                Rigor::Odd => refuses && ours.is_still() || fails,
             };
             match what {
                 Some(what) if !may_differ => {
                     let last = said.split_off(said.len().saturating_sub(6)).join("; ");
                     let text = format!("{}: after {last}: {what}", history.about);
-                    bail!(Difference { text, is_shown: true });
+                    bail!(Difference { text, calls: Some(compared.calls) });
                 }
                 // What is only reached where the two do something else was not compared.
-                Some(_) if history.rigor == Rigor::Known || !yours.is_still => {}
-                _ => compared.parts.extend(&yours.seen.parts),
+                Some(_) if !refuses || !yours.is_still() => {}
+                _ => compared.parts.extend(&yours.parts),
             }
-            compared.replies.push((at, number, ours.seen.reply.clone()));
+            compared.replies.push((at, number, ours.reply.clone()));
             if what.is_some() {
                 compared.not_the_same.insert(history.about);
                 break;
@@ -314,16 +274,16 @@ impl Comparison<'_, '_, '_> {
 
     /// What the script does that the line has no part in: it gets another key, or looks at one of
     /// its own in another way than the command does.
-    fn beside(&self, seen: &Seen, values: &Values) -> Option<String> {
+    fn beside(&self, run: &Run) -> Option<String> {
         /// How a stock or a lock is asked what no command of the module looks at.
         const TIMES: [&str; 5] = ["TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "OBJECT"];
         /// How buyers are asked for one of them, or for what says nothing of them.
         const ASKS: [&str; 6] = ["SISMEMBER", "SMISMEMBER", "EXISTS", "TTL", "PTTL", "TYPE"];
-        let text = |key: &Template| key.text(&self.exam.call, values);
+        let text = |key: &Template| key.text(&self.exam.call, &run.step.values);
         let keys: Vec<Vec<u8>> = self.candidate.act.keys().map(text).collect();
         let buyers = self.candidate.act.buyers.as_ref().map(|(buyers, _)| text(buyers));
         let mut written: Vec<&[u8]> = Vec::new();
-        for called in &seen.calls {
+        for called in &run.calls {
             let name = called.name.as_str();
             if called.keys.is_empty() {
                 return Some(format!("it calls {name}"));
@@ -338,9 +298,7 @@ impl Comparison<'_, '_, '_> {
                     let verb = if access.writes { "writes" } else { "reads" };
                     return Some(format!("it {verb} {} by {name}", sanitize_bytes(key)));
                 }
-                if access.writes {
-                    written.push(key);
-                }
+                written.extend(access.writes.then_some(key));
             }
         }
         None
@@ -348,7 +306,7 @@ impl Comparison<'_, '_, '_> {
 }
 
 /// How keys or replies differ.
-fn different(yours: &Seen, ours: &Seen, by_outcome: bool) -> Option<String> {
+fn different(yours: &Run, ours: &Run, by_outcome: bool) -> Option<String> {
     if let Some(keys) = yours.after.difference(&ours.after) {
         return Some(format!("the keys differ, {keys}"));
     }

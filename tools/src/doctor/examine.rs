@@ -10,12 +10,12 @@ use seckill_tools::sanitize::sanitize;
 use crate::call::{Call, Role};
 use crate::candidates::candidates;
 use crate::compare::replacement;
-use crate::examination::{Bench, Examination, setup, shown, shown_all};
-use crate::harm::{of_failure, of_fault, of_locks};
+use crate::examination::{Bench, Examination, shown};
+use crate::harm::{Found, of_failure, of_fault, of_locks};
 use crate::history::histories;
-use crate::learn::{Act, Deed, Learned, learn};
+use crate::learn::{Deed, Learned, learn};
 use crate::lua::{Lua, recorded};
-use crate::reply::{Reply, Words};
+use crate::reply::Reply;
 use crate::report::{Report, Verdict};
 use crate::sales::of_sale;
 use crate::source::{Source, quoted_path};
@@ -75,16 +75,8 @@ fn examined(
     let Some(lua) = Lua::read(&readable) else {
         return Ok(said.with("Its text is too long to be read, or is not of Lua 5.1."));
     };
-    let copy = bench.plain.load(&recorded(&lua.marked, &[]))?;
+    let copy = bench.plain.load(&recorded(&lua.marked))?;
     let copy = copy.ok().context("the copy that is recorded does not compile")?;
-    if !lua.calls_redis {
-        return Ok(said.with("It calls no command of the server."));
-    }
-    if let Some(name) = foreign(bench, &lua)? {
-        return Ok(said.with(format!(
-            "The server that it was run on has no command {name}: name one that has it by --server."
-        )));
-    }
     let usual = Call::usual(&lua);
     let calls = told.into_iter().chain(Some(&usual).filter(|_| !lua.computes));
     let calls: Vec<Call> = calls.cloned().collect();
@@ -109,19 +101,6 @@ fn examined(
     }))
 }
 
-/// A command that it calls and that a module, or a newer server, may have.
-fn foreign(bench: &mut Bench<'_>, lua: &Lua) -> Result<Option<String>> {
-    const NEWER: &str = "HEXPIRE HPEXPIRE HEXPIREAT HPEXPIREAT HTTL HPTTL HPERSIST HGETEX HSETEX \
-        HGETDEL DELIFEQ DELEX MSETEX DIGEST XACKDEL XDELEX";
-    for name in &lua.commands {
-        let may_be = name.contains('.') || NEWER.split(' ').any(|newer| newer == name);
-        if may_be && bench.plain.categories(name)?.is_empty() {
-            return Ok(Some(sanitize(name)));
-        }
-    }
-    Ok(None)
-}
-
 /// The line to complete.
 fn ask(call: &Call, path: &str) -> String {
     let mut text = call.to_string();
@@ -141,22 +120,20 @@ const CONSTANT_ID: &str = "The order id in the line is a constant, 0, because th
 impl Examination<'_, '_> {
     /// Looks for a harm, and then for a line; whether a line was seen to differ.
     fn judged(&mut self, learned: &Learned, may_harm: bool, said: &mut Report) -> Result<bool> {
-        if may_harm {
-            said.session = match learned.sale() {
-                Some(sale) => of_sale(self, sale)?,
-                None => match of_failure(self, learned)? {
-                    None => of_locks(self, learned)?,
-                    failure => failure,
-                },
-            };
-        }
+        const HARMS: [fn(&mut Examination<'_, '_>, &Learned) -> Found; 3] =
+            [of_failure, of_locks, of_fault];
+        said.session = match learned.sale() {
+            _ if !may_harm => None,
+            Some(sale) => of_sale(self, sale)?,
+            None => {
+                let mut found = HARMS.into_iter().map(|harm| harm(self, learned));
+                found.find_map(Result::transpose).transpose()?
+            }
+        };
         if said.session.is_some() {
             return Ok(false);
         }
         let is_shown = self.replaced(learned, said)?;
-        if said.replacement.is_none() && learned.sale().is_none() {
-            said.session = of_fault(self, learned)?;
-        }
         if said.verdict() == Verdict::Undecided {
             self.undecided(learned, said);
         }
@@ -165,88 +142,52 @@ impl Examination<'_, '_> {
 
     /// Looks for a line; whether one was seen to differ.
     fn replaced(&mut self, learned: &Learned, said: &mut Report) -> Result<bool> {
-        let (unknown, mut is_shown) = (self.call.clone(), false);
-        let name =
-            |act: &&Act| format!("{:?}", (act.deed, &act.key, &act.token, &act.lease, &act.extras));
-        for act in learned.acts.iter().unique_by(name).take(7) {
-            if self.listens(act)? {
-                said.saw(
-                    "What it does depends on what its other writes answer: no line looks at that.",
-                );
-                continue;
-            }
-            act.teach(&mut self.call);
-            if act.deed == Deed::Sell {
-                said.saw(format!("It takes units from {}.", act.key));
-                if let Some(why) = obstacle(act) {
-                    said.saw(why);
-                    break;
-                }
-            }
-            let order = self.order();
-            let candidates = candidates(act, order, &self.lua.casts);
-            let histories = histories(&self.call, &self.lua, act);
-            match replacement(self, &candidates, &histories)? {
-                Ok(found) => {
-                    said.replacement = Some(found);
-                    if act.buyers.is_some() && act.orders.is_none() && order.is_none() {
-                        said.saw(CONSTANT_ID);
-                    }
-                    break;
-                }
-                Err(difference) => {
-                    is_shown |= difference.is_shown;
-                    let name = candidates.first().map(|one| one.name).unwrap_or_default();
-                    let what = match difference.is_shown {
-                        true => "It differs from a line of",
-                        false => "No line of",
-                    };
-                    said.saw(format!("{what} {name}: {difference}."));
-                }
-            }
-            self.call.clone_from(&unknown);
+        let Some(act) = &learned.act else { return Ok(false) };
+        if act.deed == Deed::Sell {
+            said.saw(format!("It takes units from {}.", act.key));
         }
-        Ok(is_shown)
-    }
-
-    /// Whether other answers to the writes that a line makes after the command change what it does:
-    /// its reply may tell them, such as how many had subscribed to a message.
-    fn listens(&mut self, act: &Act) -> Result<bool> {
-        let text = |word: &Template| word.text(&self.call, &act.run.values);
-        let others = act.extras.iter().map(|words| words.iter().map(text).collect());
-        let others: Vec<Words> = others.collect();
-        if others.is_empty() {
+        if act.extras.iter().flatten().filter_map(Template::constant).any(is_cut) {
+            said.saw(
+                "It cuts old entries off a stream: an order that is not read in time is lost. No \
+                 command does that.",
+            );
             return Ok(false);
         }
-        let copy = self.bench.plain.load(&recorded(&self.lua.marked, &others))?;
-        let copy = copy.ok().context("the copy with other answers does not compile")?;
-        let honest = std::mem::replace(&mut self.recorded, copy);
-        let run = self.run(act.run.plants.clone(), act.run.values.clone());
-        self.recorded = honest;
-        let (seen, usual) = (run?.seen, &act.run.seen);
-        Ok(seen.reply != usual.reply || seen.after.difference(&usual.after).is_some())
-    }
-
-    /// The id of the order, where the call says so, or where the script gets one and does nothing
-    /// with it.
-    fn order(&self) -> Option<Slot> {
-        let mut slots = self.call.slots();
-        let told = slots.find(|(_, word)| word.only() == Some(Role::Order));
-        let is_order = |(slot, local): &&(Slot, String)| {
-            let is_unknown = matches!(self.call.role(*slot), Some(Role::Other(_)));
-            is_unknown && local.to_lowercase().contains("order")
-        };
-        let unused = || self.lua.unused.iter().find(is_order);
-        told.map(|(slot, _)| slot).or_else(|| unused().map(|(slot, _)| *slot))
+        let unknown = self.call.clone();
+        act.teach(&mut self.call);
+        let order = self.call.slot(Role::Order).or(self.lua.order);
+        let candidates = candidates(act, order, &self.lua.casts);
+        let histories = histories(&self.call, &self.lua, act);
+        let found = replacement(self, &candidates, &histories)?;
+        self.call = unknown;
+        match found {
+            Ok(found) => {
+                said.replacement = Some(found);
+                if act.buyers.is_some() && act.orders.is_none() && order.is_none() {
+                    said.saw(CONSTANT_ID);
+                }
+                Ok(false)
+            }
+            Err(difference) => {
+                let name = candidates.first().map_or("a command", |one| one.name);
+                let what = match difference.is_shown() {
+                    true => "It differs from a line of",
+                    false => "No line of",
+                };
+                said.saw(format!("{what} {name}: {difference}."));
+                Ok(difference.is_shown())
+            }
+        }
     }
 
     /// What was seen of a script, in words.
     fn undecided(&self, learned: &Learned, said: &mut Report) {
         let is_barred = learned.sale().is_some_and(|sale| !sale.needs.is_empty());
         if let Some(run) = learned.best().filter(|_| said.seen.is_empty() || is_barred) {
-            let setup = shown_all(&setup(&run.plants));
-            let calls = run.seen.calls.iter().take(8).map(|call| shown(&call.words)).join("; ");
-            let reply = match &run.seen.reply {
+            let setup = run.step.before.iter().map(|words| shown(words)).join("; ");
+            let calls = run.calls.iter().take(8).map(|call| shown(&call.words)).join("; ");
+            let calls = if calls.is_empty() { "nothing".to_owned() } else { calls };
+            let reply = match &run.reply {
                 Reply::Error(text) => format!("failed: {}", sanitize(text)),
                 reply => format!("replied {reply}"),
             };
@@ -255,9 +196,9 @@ impl Examination<'_, '_> {
                 false => format!("After {setup} it called {calls}, and {reply}."),
             });
         }
-        said.saw(match learned.acts.is_empty() {
-            false => "No command was found that takes its place.",
-            true => {
+        said.saw(match learned.act.is_some() {
+            true => "No command was found that takes its place.",
+            false => {
                 "No call that was tried did what a command does: none is known that takes \
                 its place."
             }
@@ -284,22 +225,7 @@ fn has_window(text: &str) -> bool {
     [BEGIN, END, STOCK].iter().all(has)
 }
 
-/// What no command does.
-fn obstacle(sale: &Act) -> Option<String> {
-    const CUTS: [&str; 3] = ["XTRIM", "MAXLEN", "MINID"];
-    let is_cut = |word: &[u8]| CUTS.iter().any(|cut| word.eq_ignore_ascii_case(cut.as_bytes()));
-    let by_user = |(buyers, user): &(Template, Slot)| buyers.places().any(|slot| slot == *user);
-    Some(match sale {
-        _ if sale.extras.iter().flatten().filter_map(Template::constant).any(is_cut) => {
-            "It cuts old entries off a stream: an order that is not read in time is lost. No \
-             command does that."
-                .to_owned()
-        }
-        _ if sale.buyers.as_ref().is_some_and(by_user) => {
-            "The set of buyers is named by the user: a user who has bought one voucher is refused \
-             every other. No command does that."
-                .to_owned()
-        }
-        _ => return None,
-    })
+/// Whether a word makes a stream shorter.
+fn is_cut(word: &[u8]) -> bool {
+    ["XTRIM", "MAXLEN", "MINID"].iter().any(|cut| word.eq_ignore_ascii_case(cut.as_bytes()))
 }

@@ -2,14 +2,16 @@
 //! always, or deletes another's lock. Judged on keys, by code that knows nothing of the script, and
 //! shown by a session that is played again on a fresh server.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use serde::Serialize;
 
 use crate::call::{Role, Values};
-use crate::examination::{Called, Examination, Run, Seen, setup};
-use crate::keyspace::Keyspace;
-use crate::learn::{Learned, Marks, is_fault, marks};
-use crate::reply::{Reply, Words};
+use crate::examination::{Called, Examination, Run, Step};
+use crate::keyspace::{Keyspace, shown};
+use crate::learn::{Learned, marks};
+use crate::reply::{Reply, Words, command};
 use crate::server::Server;
 use crate::template::{Slot, Template};
 
@@ -37,21 +39,23 @@ fn texts<S: serde::Serializer>(commands: &[Words], to: S) -> Result<S::Ok, S::Er
 /// string `shown` is read last.
 pub fn shown_again(
     exam: &Examination<'_, '_>,
-    setup: &[Words],
-    turns: &[Run],
+    runs: &[Run],
     harm: String,
     shown: Option<&[u8]>,
 ) -> Found {
-    let mut commands = setup.to_vec();
-    commands.extend(turns.iter().map(|turn| sent(exam, &turn.values)));
-    commands.extend(shown.map(|key| vec![b"GET".to_vec(), key.to_vec()]));
+    let (mut commands, mut calls) = (Vec::new(), Vec::new());
+    for Run { step, .. } in runs {
+        commands.extend(step.before.clone());
+        calls.push(commands.len());
+        commands.push(sent(exam, &step.values));
+    }
+    commands.extend(shown.map(|key| command([b"GET", key])));
     let server = Server::start(exam.bench.programs, false)?;
     let mut client = server.client()?;
     let replies = commands.iter().map(|words| client.eval(words)).collect::<Result<Vec<_>>>()?;
     let after = Keyspace::read(&mut client)?;
-    let mut ours = turns.iter().zip(&replies[setup.len()..]);
-    let same = ours.all(|(turn, reply)| turn.seen.reply == *reply);
-    let end = turns.last().is_some_and(|turn| turn.seen.after.changes(&after).is_empty());
+    let same = runs.iter().zip(calls).all(|(run, at)| run.reply == replies[at]);
+    let end = runs.last().is_some_and(|run| run.after.changes(&after).is_empty());
     Ok((same && end).then_some(Session { harm, commands, replies }))
 }
 
@@ -62,108 +66,116 @@ fn sent(exam: &Examination<'_, '_>, values: &Values) -> Words {
     words
 }
 
-/// Two tokens: neighbours, of which one begins or contains the other, and equal as numbers.
-const TOKENS: [(&str, &str); 7] = [
-    ("12", "13"),
-    ("7f3e", "a90c"),
-    ("5d1b6c1e-0a41-4b7e-9a52-3f7f0c8e2d10", "c2a9e8f4-7be3-4d0f-8f6d-90b1a2c3d4e5"),
-    ("1782938471625347073", "1782938471625347074"),
-    ("12", "123"),
-    ("12", "312"),
-    ("client-a", "CLIENT-A"),
-];
+/// Whether a call wrote and then failed.
+pub fn halves(run: &Run) -> Option<String> {
+    let changed = run.before.changes(&run.after);
+    let (reply, first) = (&run.reply, shown(*changed.first()?));
+    let harm =
+        format!("it is written by halves: the call fails ({reply}), and has changed {first}");
+    reply.is_error().then_some(harm)
+}
 
-/// A call that writes and then fails, though nothing but a stock was there before: by a fault of
+/// A call that writes and then fails, though nothing but a stock was there before, by a fault of
 /// the script, or by the type of a key that it has written itself.
 pub fn of_failure(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
-    let is_failed = |run: &&Run| run.seen.reply.refuses() && !run.changes().is_empty();
-    let Some(run) = learned.runs.iter().find(is_failed) else { return Ok(None) };
-    let is_own = is_fault(&run.seen.reply) || run.seen.reply.text().starts_with("WRONGTYPE");
-    // A planted key of another type than the script wants is no fault of the script.
-    let last = run.seen.calls.last();
-    let is_planted = run.plants.iter().any(|(cell, value)| {
-        let same = run.seen.after.cells.get(cell) == Some(value);
-        same && last.is_some_and(|call| call.gets(&cell.key))
-    });
-    if !is_own || is_planted || run.plants.len() > 1 {
+    let Some((run, harm)) = learned.runs.iter().find_map(|run| Some((run, halves(run)?))) else {
+        return Ok(None);
+    };
+    // A key of another type than the script wants, which was not there by the script, is no fault
+    // of it.
+    let planted = &run.step.before;
+    let last = run.calls.last();
+    let is_planted = planted.iter().any(|words| last.is_some_and(|call| call.gets(&words[1])));
+    if is_planted || planted.len() > 1 || !is_fault(&run.reply) {
         return Ok(None);
     }
-    let setup = setup(&run.plants);
-    let turns = exam.play(&setup, std::slice::from_ref(&run.values))?;
-    let Some(harm) = turns[0].halves() else { return Ok(None) };
-    shown_again(exam, &setup, &turns, harm, None)
+    shown_again(exam, std::slice::from_ref(run), harm, None)
 }
 
-/// A fault of the text in which every call ends, before it asks the server or decides anything.
+/// Whether a call failed by what is in the script's text, whatever its arguments and keys are.
+fn is_fault(reply: &Reply) -> bool {
+    const FAULTS: [&str; 4] =
+        ["WRONGTYPE", "nonexistent global variable", "nknown Redis command", "rong number of arg"];
+    let text = reply.text();
+    // Valkey has one, newer servers have the other.
+    let is_known = text.contains("variable 'server'") || text.contains("variable 'os'");
+    !is_known && FAULTS.iter().any(|words| text.contains(words))
+}
+
+/// A fault of the text in which the first call ends, before it asks the server or decides anything,
+/// and so does every other.
 pub fn of_fault(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
-    // Words of scripts for other programs.
-    const ELSEWHERE: [&str; 3] = ["require", "ngx", "module"];
-    let text = String::from_utf8_lossy(&exam.source.text);
-    let is_for_another = ELSEWHERE.iter().any(|word| text.contains(word))
-        || exam.call.slots().next().is_none() && text.contains("print");
-    let is_first = |seen: &Seen| seen.calls.is_empty() && seen.parts.is_empty();
-    let fails = |run: &Run| is_fault(&run.seen.reply) && is_first(&run.seen);
-    if is_for_another || !learned.runs.iter().all(fails) {
+    // A command that is unknown here, and a global name, may be known elsewhere.
+    const FAULTS: [&str; 2] = ["rong number of arg", "attempt to call field '"];
+    let Some(run) = learned.runs.first() else { return Ok(None) };
+    let text = run.reply.text();
+    // The caller may name a field.
+    let is_fault = FAULTS.iter().any(|words| text.contains(words)) && !text.contains("field '?'");
+    // A text that never names redis is of another program.
+    let is_other = !String::from_utf8_lossy(&exam.source.text).contains("redis.");
+    if !is_fault || is_other || !run.calls.is_empty() || !run.parts.is_empty() {
         return Ok(None);
     }
-    let turns = exam.play(&[], &[marks(&exam.call, Marks::Rising)])?;
-    let reply = &turns[0].seen.reply;
-    let harm = format!("every call fails, whatever is in the keys: {reply}");
-    if is_fault(reply) { shown_again(exam, &[], &turns, harm, None) } else { Ok(None) }
+    let harm = format!("every call fails, whatever is in the keys: {}", run.reply);
+    shown_again(exam, std::slice::from_ref(run), harm, None)
 }
 
-/// A lock of another token that a call deletes: one that looks at the lock, or a script that does
-/// nothing but delete one of its KEYS.
+/// Two tokens: neighbours, and two that are equal as numbers.
+const TOKENS: [(&str, &str); 2] = [("12", "13"), ("1782938471625347073", "1782938471625347074")];
+
+/// A lock of another token that a call deletes, as it does its own: one that looks at the lock, or
+/// a script that does nothing but delete one of its KEYS. Unless it is sure that it is a lock, it
+/// must spare the lock of another token.
 pub fn of_locks(exam: &mut Examination<'_, '_>, learned: &Learned) -> Found {
-    let is_told = exam.call.slots().any(|(slot, _)| exam.call.role(slot) == Some(Role::Lock));
+    let is_told = exam.call.slot(Role::Lock).is_some();
     let is_delete = |call: &Called| ["DEL", "UNLINK"].contains(&call.name.as_str());
-    let is_bare = learned.runs.iter().flat_map(|run| &run.seen.calls).all(is_delete)
+    let is_bare = learned.runs.iter().flat_map(|run| &run.calls).all(is_delete)
         && exam.lua.parts.is_empty()
         && (exam.lua.keys, exam.lua.args) == (1, 0);
-    let may_be = (is_told || exam.source.is_of_locks()) && !exam.call.args.is_empty();
-    let is_sure = is_told || exam.source.name.to_lowercase().contains("unlock");
-    for key in learned.deleted() {
-        let is_bare = is_bare && key.only() == Some(Slot::Key(1));
-        if (may_be || is_bare)
-            && let Some(session) = of_lock(exam, &key, is_sure, is_bare)?
-        {
-            return Ok(Some(session));
+    let may_be = (is_told || exam.source.is_of_locks()) && exam.lua.args > 0;
+    let is_sure = is_bare || is_told || exam.source.name.to_lowercase().contains("unlock");
+    let keys = deleted(&learned.runs).into_iter().filter(|_| may_be || is_bare);
+    for key in keys.filter(|key| !is_bare || key.only() == Some(Slot::Key(1))) {
+        let (mut is_spared, mut first) = (is_sure, None);
+        for (own, other) in TOKENS {
+            let mut values = marks(&exam.call);
+            for (role, value) in &mut values {
+                if !matches!(role, Role::Voucher | Role::Lock | Role::Lease | Role::Units) {
+                    *value = own.into();
+                }
+            }
+            let name = key.text(&exam.call, &values);
+            let mut play = |holder: &str| {
+                let before = vec![command([b"SET", &name, holder.as_bytes()])];
+                exam.play(&[Step { before, values: values.clone() }])
+            };
+            if play(own)?[0].after.has_key(&name) {
+                continue;
+            }
+            let runs = play(other)?;
+            let looks = runs[0].calls.iter().any(|call| !call.writes() && call.gets(&name));
+            let is_deleted = !runs[0].after.has_key(&name);
+            is_spared |= !is_deleted;
+            if is_deleted && (looks || is_bare) && first.is_none() {
+                let who = if is_bare { "a call that has no token" } else { own };
+                let harm =
+                    format!("another's lock is deleted: {other} holds it, and {who} releases it");
+                first = Some((runs, harm, name));
+            }
+        }
+        if let Some((runs, harm, name)) = first.filter(|_| is_spared) {
+            return shown_again(exam, &runs, harm, Some(&name));
         }
     }
     Ok(None)
 }
 
-/// A call must release its own lock, too. Unless it is sure that it is a lock, it must spare the
-/// lock of another token.
-fn of_lock(exam: &mut Examination<'_, '_>, key: &Template, is_sure: bool, is_bare: bool) -> Found {
-    let (mut is_spared, mut first) = (false, None);
-    for (own, other) in TOKENS {
-        let mut values = marks(&exam.call, Marks::Rising);
-        for (role, value) in &mut values {
-            if !matches!(role, Role::Voucher | Role::Lock | Role::Lease | Role::Units) {
-                *value = own.into();
-            }
-        }
-        let name = key.text(&exam.call, &values);
-        let held_by = |holder: &str| [vec![b"SET".to_vec(), name.clone(), holder.into()]];
-        let released = exam.play(&held_by(own), std::slice::from_ref(&values))?;
-        if released[0].seen.after.has_key(&name) {
-            continue;
-        }
-        let setup = held_by(other);
-        let turns = exam.play(&setup, &[values])?;
-        let looks = turns[0].seen.calls.iter().any(|call| !call.writes() && call.gets(&name));
-        let is_deleted = !turns[0].seen.after.has_key(&name);
-        is_spared |= !is_deleted;
-        if is_deleted && (looks || is_bare) && first.is_none() {
-            let who = if is_bare { "a call that has no token" } else { own };
-            let harm =
-                format!("another's lock is deleted: {other} holds it, and {who} releases it");
-            first = Some((setup, turns, harm, name));
-        }
-    }
-    match first.filter(|_| is_sure || is_spared || is_bare) {
-        Some((setup, turns, harm, name)) => shown_again(exam, &setup, &turns, harm, Some(&name)),
-        None => Ok(None),
-    }
+/// Strings that a call deleted.
+fn deleted(runs: &[Run]) -> BTreeSet<Template> {
+    let of = |run: &Run| {
+        let texts = run.before.keys().filter(|key| run.before.text(key).is_some());
+        let gone = texts.filter(|key| !run.after.has_key(key) && !run.reply.refuses());
+        gone.map(|key| run.template(key)).collect::<Vec<_>>()
+    };
+    runs.iter().flat_map(of).collect()
 }

@@ -1,22 +1,16 @@
 //! The histories in which a script and what replaces it are compared: ids as shops have them,
-//! amounts, leases and the constants of the script; what is in the keys, and which calls follow.
+//! amounts and leases, near the numbers of the script, too; what is in the keys, and which calls
+//! follow.
 
-use domain::integer;
 use fastrand::Rng;
 use itertools::Itertools;
 
 use crate::call::{Call, Role, Values};
+use crate::examination::Step;
 use crate::learn::{Act, Deed};
 use crate::lua::Lua;
-use crate::reply::Words;
+use crate::reply::{Words, command};
 use crate::template::Template;
-
-/// What other clients do before a call, and its values.
-#[derive(Clone)]
-pub struct Step {
-    pub before: Vec<Words>,
-    pub values: Values,
-}
 
 /// How strictly a history is compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,19 +26,11 @@ pub enum Rigor {
     Odd,
 }
 
-#[derive(Clone)]
 pub struct History {
     /// What is compared, for people.
     pub about: &'static str,
     pub rigor: Rigor,
     pub steps: Vec<Step>,
-}
-
-impl History {
-    /// Whether it is one of those that show how replies follow from outcomes.
-    pub fn is_probe(&self) -> bool {
-        self.rigor == Rigor::Same && !self.about.contains("constant")
-    }
 }
 
 const STOCKS: [i64; 15] = [0, 1, 2, 3, 4, 5, 9, 10, 11, 15, 20, 99, 100, 101, 1000];
@@ -57,32 +43,25 @@ const LEASES: [i64; 7] = [20_000, 30_000, 45_000, 80_000, 800_000, 5_000_000, 80
 /// Numbers, and times, that an argument of unknown meaning may be.
 const USUAL: [i64; 9] = [1, 2, 3, 5, 60, 300, 86_400, 1_750_000_000, 1_750_000_000_000];
 
-/// Ids as shops have them.
-#[derive(Clone, Copy)]
-enum Ids {
-    Small,
-    Snowflake,
-    Uuid,
-    Odd,
+/// An id of a kind, as shops have them.
+type Ids = fn(kind: u64, number: u64) -> Vec<u8>;
+
+const IDS: [Ids; 3] = [small, snowflake, odd];
+
+fn small(kind: u64, number: u64) -> Vec<u8> {
+    (kind * 1000 + number + 1).to_string().into_bytes()
 }
 
-const IDS: [Ids; 4] = [Ids::Small, Ids::Snowflake, Ids::Uuid, Ids::Odd];
+/// Neighbours beyond 2^53: as numbers they would be one.
+fn snowflake(kind: u64, number: u64) -> Vec<u8> {
+    (1_782_938_471_625_347_073 + kind * 1_000_000 + number).to_string().into()
+}
 
-fn id(ids: Ids, kind: u64, number: u64) -> Vec<u8> {
-    match ids {
-        Ids::Small => (kind * 1000 + number + 1).to_string().into_bytes(),
-        // Neighbours beyond 2^53: as numbers they would be one.
-        Ids::Snowflake => {
-            (1_782_938_471_625_347_073 + kind * 1_000_000 + number).to_string().into()
-        }
-        Ids::Uuid => format!("{kind:08x}-9b1d-4e2f-a5c6-{number:012x}").into_bytes(),
-        // Long, with what texts are split at. Two neighbours differ by the case of a letter.
-        Ids::Odd => {
-            let letter = if number.is_multiple_of(2) { 'a' } else { 'A' };
-            let text = format!("{letter}{kind}\u{e9} \"'\\,:;|/{:0>70}", number / 2);
-            [text.as_bytes(), b"\xff\n%s"].concat()
-        }
-    }
+/// Long, with what texts are split at. Two neighbours differ by the case of a letter.
+fn odd(kind: u64, number: u64) -> Vec<u8> {
+    let letter = if number.is_multiple_of(2) { 'a' } else { 'A' };
+    let text = format!("{letter}{kind}\u{e9} \"'\\,:;|/-_.@{:0>70}", number / 2);
+    [text.as_bytes(), b"\xff\n%s"].concat()
 }
 
 /// All histories of one call.
@@ -90,52 +69,42 @@ pub fn histories(call: &Call, lua: &Lua, act: &Act) -> Vec<History> {
     let small = lua.numbers.iter().filter(|n| n.abs() < 1 << 40);
     let near = small.flat_map(|n| [n - 1, *n, n + 1]).filter(|n| *n >= 0);
     let numbers = near.dedup().take(40).collect();
-    let mut writer = Writer { call, lua, act, numbers, all: Vec::new() };
-    writer.random();
-    writer.constants();
-    writer.odd();
-    writer.damaged();
-    writer.all
+    let writer = Writer { call, act, numbers };
+    let single = writer.stocks().into_iter().chain(writer.arguments()).chain(writer.types());
+    writer.random().into_iter().chain(single).collect()
 }
 
 struct Writer<'a> {
     call: &'a Call,
-    lua: &'a Lua,
     act: &'a Act,
     /// Constants of the script, and their neighbours.
     numbers: Vec<i64>,
-    all: Vec<History>,
 }
 
-fn command<const N: usize>(words: [&[u8]; N]) -> Words {
-    words.map(<[u8]>::to_vec).to_vec()
+/// A history of one call.
+fn one(about: &'static str, rigor: Rigor, before: Vec<Words>, values: &Values) -> History {
+    History { about, rigor, steps: vec![Step { before, values: values.clone() }] }
 }
 
 impl Writer<'_> {
-    fn add(&mut self, about: &'static str, steps: Vec<Step>) {
-        self.all.push(History { about, rigor: Rigor::Same, steps });
-    }
-
-    /// A history of one step.
-    fn add_one(&mut self, about: &'static str, rigor: Rigor, before: Vec<Words>, values: &Values) {
-        let steps = vec![Step { before, values: values.clone() }];
-        self.all.push(History { about, rigor, steps });
-    }
-
     /// The values of a call: of user `user`, with the order `order`.
     fn values(&self, ids: Ids, voucher: u64, user: u64, order: u64) -> Values {
         let value = |role: Role| match role {
-            Role::Voucher => id(ids, 0, voucher + 6),
-            Role::User => id(ids, 1, user),
-            Role::Order => id(ids, 2, order),
-            Role::Token => id(ids, 3, user),
-            Role::Request => id(ids, 4, order),
-            Role::Lock => [b"lock:".to_vec(), id(ids, 5, voucher)].concat(),
+            Role::Voucher => ids(0, voucher + 6),
+            Role::User => ids(1, user),
+            Role::Order => ids(2, order),
+            Role::Token => ids(3, user),
+            Role::Request => ids(4, order),
+            Role::Lock => [b"lock:".to_vec(), ids(5, voucher)].concat(),
             Role::Units => b"1".to_vec(),
             Role::Lease => b"40000".to_vec(),
             Role::Other(_) => b"90000".to_vec(),
         };
         self.call.roles().into_iter().map(|role| (role, value(role))).collect()
+    }
+
+    fn usual(&self) -> Values {
+        self.values(small, 1, 1, 1)
     }
 
     /// Other amounts, leases and numbers for the roles that are no ids.
@@ -147,9 +116,8 @@ impl Writer<'_> {
         let leases = LEASES.into_iter().map(|lease| lease / unit).chain(near).collect_vec();
         let numbers = self.numbers.iter().copied().filter(|number| *number > 0);
         let units = UNITS.into_iter().chain(numbers).collect_vec();
-        let units = units[rng.usize(..units.len())];
-        let lease = leases[rng.usize(..leases.len())];
         let usual = [&USUAL[..], &self.numbers].concat();
+        let [units, lease] = [units, leases].map(|all| all[rng.usize(..all.len())]);
         for (role, value) in values {
             let number = match role {
                 Role::Units => units,
@@ -167,7 +135,7 @@ impl Writer<'_> {
     }
 
     fn keys(&self, values: &Values) -> Words {
-        self.act.keys().take(4).map(|key| self.text(key, values)).collect()
+        self.act.keys().map(|key| self.text(key, values)).unique().collect()
     }
 
     fn stock(&self, values: &Values, number: impl ToString) -> Words {
@@ -184,137 +152,108 @@ impl Writer<'_> {
         words
     }
 
-    /// Units, the same again, and none; or its own lock, that of another, and none.
-    fn states(&self, values: &Values) -> [Vec<Words>; 3] {
+    /// Units, or its own lock.
+    fn found(&self, values: &Values) -> Words {
         match &self.act.token {
-            Some(token) => {
-                let own = self.held(values, &self.text(token, values), true);
-                let other = self.held(values, b"another", true);
-                [vec![own], vec![other], vec![self.gone(values)]]
-            }
-            None => [vec![self.stock(values, 7)], Vec::new(), vec![self.stock(values, 0)]],
+            Some(token) => self.held(values, &self.text(token, values), true),
+            None => self.stock(values, 7),
         }
     }
 
-    fn random(&mut self) {
+    fn random(&self) -> Vec<History> {
         let (users, about) = match self.act.token {
             None => (14, "buyers, repeats and sold-out stocks, of keys that may be gone or expire"),
             _ => (3, "locks that are free, held, and held by others, with and without an end"),
         };
         let mut rng = Rng::with_seed(44);
-        for ids in [IDS, IDS].concat() {
-            let mut steps = Vec::new();
-            for order in 0..40 {
-                let mut values = self.values(ids, rng.u64(..2), rng.u64(..users), order);
-                self.vary(&mut values, &mut rng);
-                let own = self.act.token.as_ref().map(|token| self.text(token, &values));
-                let held = |own: &[u8], ends| self.held(&values, own, ends);
-                let others = match own {
-                    Some(own) => vec![
-                        held(&own, true),
-                        held(&own, false),
-                        held(&[&own[..], b"0"].concat(), true),
-                        held(&[b"0", &own[..]].concat(), false),
-                        held(b"", false),
-                        held(&own.to_ascii_uppercase(), true),
-                    ],
-                    None => {
-                        let stock = STOCKS[rng.usize(..STOCKS.len())];
-                        let keys = self.keys(&values);
-                        let key = &keys[rng.usize(..keys.len())];
-                        let end = rng.u64(600_000..900_000).to_string();
-                        let stock = self.stock(&values, stock);
-                        vec![stock.clone(), stock, command([b"PEXPIRE", key, end.as_bytes()])]
-                    }
-                };
-                let others = [&others[..], &[self.gone(&values)]].concat();
-                // The first call finds what it looks for.
-                let choice = if order == 0 { 0 } else { rng.usize(..8) };
-                let before = others.get(choice).cloned().into_iter().collect();
-                steps.push(Step { before, values });
-            }
-            self.add(about, steps);
-        }
+        let mut step = |ids, order| {
+            let mut values = self.values(ids, rng.u64(..2), rng.u64(..users), order);
+            self.vary(&mut values, &mut rng);
+            let mut others = self.others(&values, &mut rng);
+            others.push(self.gone(&values));
+            // The first call finds what it looks for.
+            let choice = if order == 0 { 0 } else { rng.usize(..8) };
+            Step { before: others.get(choice).cloned().into_iter().collect(), values }
+        };
+        let mut history = |ids| {
+            let steps = (0..40).map(|order| step(ids, order)).collect();
+            History { about, rigor: Rigor::Same, steps }
+        };
+        [IDS, IDS].concat().into_iter().map(&mut history).collect()
     }
 
-    /// Constants of the script as the stock and as each argument, and calls two of whose arguments
-    /// are the same.
-    fn constants(&mut self) {
-        const ABOUT: &str = "each constant of the script as stock and as argument";
-        let usual = self.values(Ids::Small, 1, 1, 1);
-        let of_stock = self.numbers.clone().into_iter().filter(|_| self.act.token.is_none());
-        for number in of_stock {
-            self.add_one(ABOUT, Rigor::Same, vec![self.stock(&usual, number)], &usual);
-        }
-        let is_amount = |role: &Role| matches!(role, Role::Units | Role::Lease);
-        let roles = self.call.roles().into_iter().filter(|role| !is_amount(role)).collect_vec();
-        // An order id of * is one that the module makes.
-        let is_word = |text: &&String| {
-            let is_command = self.lua.commands.contains(&text.to_uppercase());
-            (1..40).contains(&text.len()) && *text != "*" && !is_command
+    /// What other clients may do to the keys of a call.
+    fn others(&self, values: &Values, rng: &mut Rng) -> Vec<Words> {
+        let Some(token) = &self.act.token else {
+            let stock = self.stock(values, STOCKS[rng.usize(..STOCKS.len())]);
+            let (keys, end) = (self.keys(values), rng.u64(600_000..900_000).to_string());
+            let ends = command([b"PEXPIRE", &keys[rng.usize(..keys.len())], end.as_bytes()]);
+            return vec![stock.clone(), stock, ends];
         };
-        let texts = self.lua.texts.iter().filter(is_word).take(30).cloned();
-        let words = self.numbers.iter().map(ToString::to_string).chain(texts);
-        let words = words.map(String::into_bytes).collect_vec();
-        for role in &roles {
-            let same = roles.iter().filter(|own| *own != role).map(|own| usual[own].clone());
-            for word in words.iter().cloned().chain(same) {
-                // A word of the text may let a buyer in again, or without a stock.
-                let is_own = integer::parse(&word).is_none_or(|n| self.lua.numbers.contains(&n));
-                let is_many = self.act.token.is_some() || matches!(role, Role::Other(_)) && is_own;
-                let mut values = usual.clone();
-                values.insert(*role, word);
-                for before in self.states(&values).into_iter().take(if is_many { 3 } else { 1 }) {
-                    self.add_one(ABOUT, Rigor::Same, before, &values);
-                }
-            }
-        }
+        let own = self.text(token, values);
+        let [longer, other] = [[&own[..], b"0"].concat(), [b"0", &own[..]].concat()];
+        let upper = own.to_ascii_uppercase();
+        [(&own[..], true), (&own, false), (&longer, true), (&other, false), (b"", false)]
+            .into_iter()
+            .chain([(&upper[..], true)])
+            .map(|(holder, ends)| self.held(values, holder, ends))
+            .collect()
     }
 
     /// Stocks that are no usual ones.
-    fn odd(&mut self) {
+    fn stocks(&self) -> Vec<History> {
         // Of a bare stock, -1 is unlimited.
         let negative = if self.act.buyers.is_some() { Rigor::Same } else { Rigor::Known };
-        let texts = ["", "abc", "1.5", "5.0", " 5", "1e3", "99999999999999999999"];
-        let values = self.values(Ids::Small, 1, 1, 1);
-        for (about, rigor, stocks) in [
+        let texts = ["", "abc", "nan", "1.5", "5.0", " 5", "1e3", "99999999999999999999"];
+        let usual = self.usual();
+        let all = [
             ("a stock of -1, which is unlimited for a command", negative, &["-1"][..]),
             ("a negative stock, which a command refuses", negative, &["-5"]),
             ("stocks that are no integers", Rigor::MayRefuse, &texts),
-        ] {
-            for stock in stocks.iter().filter(|_| self.act.deed == Deed::Sell) {
-                self.add_one(about, rigor, vec![self.stock(&values, stock)], &values);
-            }
-        }
+        ];
+        let of = |(about, rigor, stocks): (_, _, &[&str])| {
+            let before = stocks.iter().map(|stock| vec![self.stock(&usual, stock)]);
+            before.map(|before| one(about, rigor, before, &usual)).collect_vec()
+        };
+        all.into_iter().filter(|_| self.act.deed == Deed::Sell).flat_map(of).collect()
     }
 
-    /// Each key of every type, and each argument empty, negative, fractional or a text, where a
-    /// usual call finds what it looks for.
-    fn damaged(&mut self) {
-        let usual = self.values(Ids::Small, 1, 1, 1);
-        let [before, ..] = self.states(&usual);
-        let member = self.call.args.first().map_or(b"1".to_vec(), |word| word.value(&usual));
-        for key in &self.keys(&usual) {
-            for words in [
-                command([b"SET", key, b"5"]),
-                command([b"HSET", key, &member, b"1"]),
-                command([b"SADD", key, &member]),
-                command([b"ZADD", key, b"1", &member]),
-                command([b"RPUSH", key, &member]),
-                command([b"XADD", key, b"*", b"a", b"b"]),
-            ] {
-                let others = before.iter().filter(|words| words[1] != *key).cloned();
-                let before = others.chain([words]).collect();
-                self.add_one("keys of other types", Rigor::MayRefuse, before, &usual);
-            }
-        }
-        for role in self.call.roles() {
-            for odd in ["", "0", "-1", "1.5", "abc", "1e2", " 1", "99999999999999999999"] {
-                let mut values = usual.clone();
-                values.insert(role, odd.into());
-                let [before, ..] = self.states(&values);
-                self.add_one("odd arguments", Rigor::Odd, before, &values);
-            }
-        }
+    /// Each argument empty, negative, fractional or a text, where a usual call finds what it looks
+    /// for.
+    fn arguments(&self) -> Vec<History> {
+        let odd = ["", "0", "-1", "1.5", "abc", "1e2", " 1", "99999999999999999999"];
+        let of = |(role, odd): (Role, &str)| {
+            let mut values = self.usual();
+            values.insert(role, odd.into());
+            one("odd arguments", Rigor::Odd, vec![self.found(&values)], &values)
+        };
+        self.call.roles().into_iter().cartesian_product(odd).map(of).collect()
+    }
+
+    /// Each key of every type.
+    fn types(&self) -> Vec<History> {
+        let usual = self.usual();
+        // All that the script passes to other writes is in it: as members or fields, or as scored
+        // ones. What these answer may be what it replies.
+        let others = self.act.extras.iter().flatten().map(|word| self.text(word, &usual));
+        let args = self.call.values(&usual).into_iter().map(|(_, value)| value).chain(others);
+        let args = args.chain([b"1".to_vec()]);
+        let items: Words = args.flat_map(|arg| [arg, b"1".to_vec()]).collect();
+        let scored = items.iter().rev().cloned().collect();
+        let kinds: [(&[u8], Words); 6] = [
+            (b"SET", command([b"5"])),
+            (b"HSET", items.clone()),
+            (b"SADD", items.clone()),
+            (b"RPUSH", items),
+            (b"ZADD", scored),
+            (b"XADD", command([b"*", b"a", b"b"])),
+        ];
+        let of = |(key, (name, items)): (Vec<u8>, (&[u8], Words))| {
+            let found = Some(self.found(&usual)).filter(|words| words[1] != key);
+            let other = [command([name, &key]), items].concat();
+            let before = found.into_iter().chain([other]).collect();
+            one("keys of other types", Rigor::MayRefuse, before, &usual)
+        };
+        self.keys(&usual).into_iter().cartesian_product(kinds).map(of).collect()
     }
 }

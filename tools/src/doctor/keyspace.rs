@@ -1,49 +1,39 @@
-//! All data of a server, cell by cell, and whether two servers have the same.
+//! All data of a server, key by key, and whether two servers have the same.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use anyhow::Result;
 use domain::integer;
 use itertools::Itertools;
 use seckill_tools::sanitize::sanitize_bytes;
 
-use crate::reply::{Reply, Words};
+use crate::reply::Reply;
 use crate::server::Client;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
-    Text,
-    Hash,
-    Set,
-    /// A list, a sorted set or a stream.
-    Other,
-}
-
-/// A string, a field, a member, an item, or an entry.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Cell {
-    pub key: Vec<u8>,
-    pub kind: Kind,
-    /// The field or member; of a list or a stream, the number of the item.
-    pub item: Vec<u8>,
-}
-
 #[derive(Clone, Default, Debug)]
-pub struct Keyspace {
-    pub cells: BTreeMap<Cell, Vec<u8>>,
+pub struct Keyspace(BTreeMap<Vec<u8>, Held>);
+
+/// What a key holds: fields, members, items or entries with their values. A string has one, without
+/// a name.
+#[derive(Clone, Debug)]
+struct Held {
+    kind: String,
     /// Milliseconds to live, of keys that expire.
-    pub ttl: BTreeMap<Vec<u8>, i64>,
+    ttl: Option<i64>,
+    items: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-/// Each key with its type, its time to live, and its cells: item and value in turn.
+/// A key, and one of its items.
+pub type Place<'k> = (&'k Vec<u8>, &'k Vec<u8>);
+
+/// Each key with its type, its time to live, and its items: name and value in turn.
 const DUMP: &str = "local out = {} for _, k in ipairs(redis.call('KEYS', '*')) do
   local t, v = redis.call('TYPE', k).ok, {}
   local function add(item, value) v[#v + 1] = item v[#v + 1] = value end
   if t == 'string' then add('', redis.call('GET', k))
   elseif t == 'hash' then v = redis.call('HGETALL', k)
   elseif t == 'zset' then v = redis.call('ZRANGE', k, 0, -1, 'WITHSCORES')
-  elseif t == 'set' then for _, m in ipairs(redis.call('SMEMBERS', k)) do add(m, '') end
+  elseif t == 'set' then for _, m in ipairs(redis.call('SMEMBERS', k)) do add(m, 'it') end
   elseif t == 'list' then
     for i, m in ipairs(redis.call('LRANGE', k, 0, -1)) do add(string.format('%06d', i), m) end
   elseif t == 'stream' then
@@ -56,70 +46,80 @@ const DUMP: &str = "local out = {} for _, k in ipairs(redis.call('KEYS', '*')) d
   out[#out + 1] = {k, t, redis.call('PTTL', k), v} end return out";
 
 /// How far two times to live may differ that are the same one, read twice.
-const TTL_TOLERANCE_MS: u64 = 3_000;
+const TTL_TOLERANCE_MS: i64 = 2_500;
 
 impl Keyspace {
     pub fn read(client: &mut Client) -> Result<Self> {
-        let mut all = Self::default();
-        for row in client.must(&["EVAL", DUMP, "0"])?.items() {
-            let [key, kind, ttl, values] = <[_; 4]>::try_from(row.items()).unwrap_or_default();
-            let (key, ttl) = (key.bytes(), integer::parse(&ttl.bytes()));
-            if let Some(ttl @ 0..) = ttl {
-                all.ttl.insert(key.clone(), ttl);
-            }
-            let kind = match kind.text().as_str() {
-                "string" => Kind::Text,
-                "hash" => Kind::Hash,
-                "set" => Kind::Set,
-                _ => Kind::Other,
-            };
-            let cell = |(item, value)| (Cell { key: key.clone(), kind, item }, value);
-            all.cells.extend(values.items().into_iter().map(Reply::bytes).tuples().map(cell));
-        }
-        Ok(all)
+        let row = |row: Reply| {
+            let [key, kind, ttl, items] = <[_; 4]>::try_from(row.items()).unwrap_or_default();
+            let ttl = integer::parse(&ttl.bytes()).filter(|ttl| *ttl >= 0);
+            let items = items.items().into_iter().map(Reply::bytes).tuples().collect();
+            (key.bytes(), Held { kind: kind.text(), ttl, items })
+        };
+        let rows = client.must(&["EVAL", DUMP, "0"])?.items().into_iter().map(row);
+        // A key that is about to end may be gone on one of two servers.
+        let stays = |ttl: i64| ttl > TTL_TOLERANCE_MS;
+        Ok(Self(rows.filter(|(_, held)| held.ttl.is_none_or(stays)).collect()))
     }
 
-    pub fn number(&self, cell: &Cell) -> Option<i64> {
-        integer::parse(self.cells.get(cell)?)
+    pub fn keys(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.0.keys()
     }
 
     pub fn has_key(&self, key: &[u8]) -> bool {
-        self.cells.keys().any(|cell| cell.key == key)
+        self.0.contains_key(key)
+    }
+
+    pub fn ttl(&self, key: &[u8]) -> Option<i64> {
+        self.0.get(key)?.ttl
     }
 
     /// The value of a string.
     pub fn text(&self, key: &[u8]) -> Option<&Vec<u8>> {
-        self.cells.get(&Cell { key: key.to_vec(), kind: Kind::Text, item: Vec::new() })
+        self.0.get(key).filter(|held| held.kind == "string")?.items.values().next()
     }
 
-    /// The cells that differ.
-    pub fn changes(&self, after: &Self) -> Vec<Cell> {
-        let cells: BTreeSet<_> = self.cells.keys().chain(after.cells.keys()).collect();
-        let differs = |cell: &&Cell| self.cells.get(*cell) != after.cells.get(*cell);
-        cells.into_iter().filter(differs).cloned().collect()
+    pub fn number(&self, key: &[u8]) -> Option<i64> {
+        integer::parse(self.text(key)?)
     }
 
-    /// Where two servers differ, or one before and after: what the first one has, and the second.
+    fn value(&self, (key, item): Place<'_>) -> Option<(&str, &Vec<u8>)> {
+        let held = self.0.get(key)?;
+        Some((&held.kind, held.items.get(item)?))
+    }
+
+    /// Where two servers differ, or one before and after, times to live aside.
+    pub fn changes<'k>(&'k self, after: &'k Self) -> Vec<Place<'k>> {
+        let places = [self, after].into_iter().flat_map(|all| {
+            all.0.iter().flat_map(|(key, held)| held.items.keys().map(move |item| (key, item)))
+        });
+        let places: BTreeSet<Place<'_>> = places.collect();
+        places.into_iter().filter(|place| self.value(*place) != after.value(*place)).collect()
+    }
+
+    /// The same in words: what the first one has, and the second.
     pub fn difference(&self, other: &Self) -> Option<String> {
-        if let Some(cell) = self.changes(other).first() {
-            let shown = |all: &Self| match all.cells.get(cell) {
-                None => "nothing".to_owned(),
-                Some(_) if cell.kind == Kind::Set => "it".to_owned(),
-                Some(text) => shortened(text),
-            };
-            return Some(format!("{cell}: {} and {}", shown(self), shown(other)));
+        if let Some(place) = self.changes(other).first() {
+            let text = |all: &Self| all.value(*place).map(|(_, text)| shortened(text));
+            let [one, two] = [self, other].map(|all| text(all).unwrap_or("nothing".into()));
+            return Some(format!("{}: {one} and {two}", shown(*place)));
         }
-        let mut keys = self.ttl.keys().chain(other.ttl.keys());
-        let both = |key: &Vec<u8>| [self, other].map(|all| all.ttl.get(key).copied());
+        let both = |key: &Vec<u8>| [self, other].map(|all| all.ttl(key));
         let is_apart = |key: &&Vec<u8>| match both(key) {
-            [Some(one), Some(two)] => one.abs_diff(two) > TTL_TOLERANCE_MS,
-            _ => true,
+            [Some(one), Some(two)] => (one - two).abs() > TTL_TOLERANCE_MS,
+            [one, two] => one != two,
         };
+        let key = self.0.keys().find(is_apart)?;
         let shown = |ms: Option<i64>| ms.map_or("no end".into(), |ms| format!("{ms} ms to live"));
-        let key = keys.find(is_apart)?;
         let [one, two] = both(key).map(shown);
         Some(format!("{}: {one} and {two}", sanitize_bytes(key)))
     }
+}
+
+/// A place, in words.
+pub fn shown((key, item): Place<'_>) -> String {
+    let named = if item.is_empty() { String::new() } else { format!(", {}", shortened(item)) };
+    sanitize_bytes(key) + &named
 }
 
 fn shortened(bytes: &[u8]) -> String {
@@ -128,26 +128,4 @@ fn shortened(bytes: &[u8]) -> String {
         Some(_) => text.chars().take(57).chain("...".chars()).collect(),
         None => text,
     }
-}
-
-impl fmt::Display for Cell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", sanitize_bytes(&self.key))?;
-        match self.kind {
-            Kind::Text => Ok(()),
-            Kind::Hash => write!(f, ", field {}", shortened(&self.item)),
-            Kind::Set => write!(f, ", member {}", shortened(&self.item)),
-            Kind::Other => write!(f, ", an item"),
-        }
-    }
-}
-
-/// The command that creates a string or a member of a set.
-pub fn planted(cell: &Cell, value: &[u8]) -> Words {
-    let (key, item) = (cell.key.as_slice(), cell.item.as_slice());
-    let words: &[&[u8]] = match cell.kind {
-        Kind::Text => &[b"SET", key, value],
-        _ => &[b"SADD", key, item],
-    };
-    words.iter().map(|word| word.to_vec()).collect()
 }

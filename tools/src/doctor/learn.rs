@@ -9,13 +9,13 @@ use domain::fields::check_order_fields;
 use itertools::Itertools;
 
 use crate::call::{Call, Role, Values};
-use crate::examination::{Called, Examination, Plants, Run, setup};
-use crate::keyspace::{Cell, Kind};
-use crate::reply::{Reply, Words};
+use crate::examination::{Called, Examination, Run, Step};
+use crate::reply::{Words, command};
 use crate::template::{Slot, Template};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Deed {
+    #[default]
     Sell,
     Acquire,
     Renew,
@@ -23,7 +23,7 @@ pub enum Deed {
 }
 
 /// What a call did to a stock or a lock.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Act {
     pub deed: Deed,
     /// The string that is the stock or the lock.
@@ -52,22 +52,6 @@ pub struct Orders {
 }
 
 impl Act {
-    fn of(deed: Deed, cell: &Cell, run: &Run) -> Self {
-        Self {
-            deed,
-            key: run.template(&cell.key),
-            units: None,
-            buyers: None,
-            orders: None,
-            token: None,
-            lease: None,
-            extras: Vec::new(),
-            extra_keys: Vec::new(),
-            needs: Vec::new(),
-            run: run.clone(),
-        }
-    }
-
     /// Its keys, that of the stock or the lock first.
     pub fn keys(&self) -> impl Iterator<Item = &Template> {
         let stream = self.orders.iter().map(|orders| &orders.stream);
@@ -86,79 +70,72 @@ impl Act {
             (self.token.as_ref().and_then(Template::only), Role::Token),
             (self.lease.as_ref().and_then(|(lease, _)| lease.only()), Role::Lease),
         ] {
-            call.learn(slot, role);
+            slot.into_iter().for_each(|slot| call.learn(slot, role));
         }
-        for slot in self.key.places().filter(|slot| matches!(slot, Slot::Arg(_))) {
-            call.learn(Some(slot).filter(|_| self.deed == Deed::Sell), Role::Voucher);
+        let named = self.key.places().filter(|slot| matches!(slot, Slot::Arg(_)));
+        for slot in named.filter(|_| self.deed == Deed::Sell) {
+            call.learn(slot, Role::Voucher);
         }
     }
 
     /// The sale that a run was, if it took from one number and reduced no other.
     pub fn sold(run: &Run) -> Option<Self> {
-        let changes = run.changes();
-        let stock = changes.iter().filter(|cell| run.taken(cell) > 0).exactly_one().ok()?;
+        let stock = run.before.keys().filter(|key| run.taken(key) > 0).exactly_one().ok()?;
         let taken = run.taken(stock).to_string().into_bytes();
         let told = run.slots.iter().find(|(_, value)| *value == taken);
-        if stock.kind != Kind::Text || told.is_none() && taken != b"1" {
+        if run.reply.refuses() || told.is_none() && taken != b"1" {
             return None;
         }
-        let units = told.map(|(slot, _)| *slot);
-        let needs = run.plants.iter().filter(|(cell, _)| cell != stock).cloned().collect();
-        let mut sale = Self { units, needs: setup(&needs), ..Self::of(Deed::Sell, stock, run) };
+        let needs = run.step.before.iter().filter(|words| words[1] != *stock).cloned().collect();
+        let (key, units) = (run.template(stock), told.map(|(slot, _)| *slot));
+        let mut sale = Self { key, units, needs, run: run.clone(), ..Self::default() };
         let mut is_taken = false;
-        for call in run.seen.calls.iter().filter(|call| call.writes()) {
-            let words = templates(call, run);
+        for call in run.calls.iter().filter(|call| call.writes()) {
+            let words = run.templates(&call.words);
             let user = words.get(2).and_then(Template::only);
             match call.name.as_str() {
-                _ if !is_taken && call.gets(&stock.key) => is_taken = true,
+                _ if !is_taken && call.gets(stock) => is_taken = true,
                 "SADD" if sale.buyers.is_none() && words.len() == 3 && user.is_some() => {
                     sale.buyers = Some((words[1].clone(), user?));
                 }
                 "XADD" if sale.orders.is_none() && order(&words, &sale).is_some() => {
                     sale.orders = order(&words, &sale);
                 }
-                _ => {
-                    sale.extra_keys.extend(call.keys.iter().map(|key| run.template(&key.key)));
-                    sale.extras.push(words);
-                }
+                _ => sale.also_does(call),
             }
         }
         Some(sale)
     }
 
-    /// What a run did to locks: strings that hold an argument.
-    pub fn locks(run: &Run) -> Vec<Self> {
-        let (before, after) = (&run.before, &run.seen.after);
-        let is_arg = |value: &Vec<u8>| run.slots.iter().any(|(_, own)| own == value);
-        let cells: BTreeSet<&Cell> = before.cells.keys().chain(after.cells.keys()).collect();
-        let lock = |cell: &Cell| {
-            let key = &cell.key;
-            let (old, new) = (before.text(key), after.text(key));
-            let (had, has) = (before.ttl.get(key), after.ttl.get(key));
-            let deed = match (old, new) {
-                (Some(old), None) if is_arg(old) => Deed::Release,
-                (Some(old), Some(new)) if old == new && is_arg(old) && had != has => Deed::Renew,
-                (None, Some(new)) if is_arg(new) && has.is_some() => Deed::Acquire,
-                _ => return None,
-            };
-            let (own, others): (Vec<_>, Vec<_>) =
-                run.seen.calls.iter().partition(|call| call.gets(key));
-            let others: Vec<&Called> = others.into_iter().filter(|call| call.writes()).collect();
-            let extra_keys = others.iter().flat_map(|call| &call.keys);
-            Some(Self {
-                token: old.or(new).map(|token| run.template(token)),
-                lease: own.into_iter().find_map(|call| lease(call, run)),
-                extra_keys: extra_keys.map(|key| run.template(&key.key)).collect(),
-                extras: others.iter().map(|call| templates(call, run)).collect(),
-                ..Self::of(deed, cell, run)
-            })
-        };
-        cells.into_iter().filter(|cell| cell.kind == Kind::Text).filter_map(lock).collect()
+    /// What a run did to a lock: a string that holds an argument.
+    fn locked(run: &Run) -> Option<Self> {
+        let mut keys = run.before.keys().chain(run.after.keys());
+        keys.find_map(|key| Self::lock(run, key))
     }
-}
 
-fn templates(call: &Called, run: &Run) -> Vec<Template> {
-    call.words.iter().map(|word| run.template(word)).collect()
+    fn lock(run: &Run, key: &[u8]) -> Option<Self> {
+        let [(old, had), (new, has)] =
+            [&run.before, &run.after].map(|keys| (keys.text(key), keys.ttl(key)));
+        let token = old.or(new).filter(|token| run.slots.iter().any(|(_, own)| own == *token))?;
+        let deed = match (old, new) {
+            (Some(_), None) if !run.after.has_key(key) => Deed::Release,
+            (Some(old), Some(new)) if old == new && had != has => Deed::Renew,
+            (None, Some(_)) if has.is_some() => Deed::Acquire,
+            _ => return None,
+        };
+        let (own, others): (Vec<_>, Vec<_>) = run.calls.iter().partition(|call| call.gets(key));
+        let lease = own.into_iter().find_map(|call| lease(call, run));
+        let (key, token, run) = (run.template(key), Some(run.template(token)), run.clone());
+        let mut act = Self { deed, key, token, lease, run, ..Self::default() };
+        others.into_iter().filter(|call| call.writes()).for_each(|call| act.also_does(call));
+        Some(act)
+    }
+
+    /// Another write.
+    fn also_does(&mut self, call: &Called) {
+        self.extra_keys.extend(call.keys.iter().map(|key| self.run.template(&key.key)));
+        self.extras.push(self.run.templates(&call.words));
+    }
 }
 
 /// The fields of an order, if an entry is that of the module: `XADD stream * name value`, with
@@ -209,133 +186,83 @@ const PLENTY: &str = "900000000000";
 /// How many states are tried.
 const STATES_MAX: usize = 90;
 
-/// What was learned: a sale, or else all calls, those in the smallest states first.
-#[derive(Default)]
+/// What was learned: a sale, or else what the first call did that did something to a lock; and all
+/// other calls, those in the smallest states first.
 pub struct Learned {
-    pub acts: Vec<Act>,
+    pub act: Option<Act>,
     pub runs: Vec<Run>,
 }
 
 impl Learned {
     pub fn sale(&self) -> Option<&Act> {
-        self.acts.first().filter(|act| act.deed == Deed::Sell)
-    }
-
-    /// Strings that a call deleted.
-    pub fn deleted(&self) -> BTreeSet<Template> {
-        let gone = answered(&self.runs).flat_map(|run| {
-            let texts = run.before.cells.keys().filter(|cell| cell.kind == Kind::Text);
-            let gone = texts.filter(|cell| !run.seen.after.has_key(&cell.key));
-            gone.map(|cell| run.template(&cell.key))
-        });
-        gone.collect()
+        self.act.as_ref().filter(|act| act.deed == Deed::Sell)
     }
 
     /// What the call did in the state where it did most: changes go before all that it only asked.
     pub fn best(&self) -> Option<&Run> {
-        let most = |run: &&Run| (!run.changes().is_empty(), run.seen.calls.len());
-        self.runs.iter().rev().max_by_key(most)
+        let changes = |run: &Run| !run.before.changes(&run.after).is_empty();
+        self.runs.iter().rev().max_by_key(|run| (changes(run), run.calls.len()))
     }
 }
 
-fn answered(runs: &[Run]) -> impl Iterator<Item = &Run> {
-    runs.iter().filter(|run| !run.seen.reply.refuses())
-}
-
-/// How the values of unknown arguments follow each other: a script may compare them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Marks {
-    Rising,
-    Falling,
-    /// Numbers below 50, which may be units or seconds.
-    Small,
-}
-
-/// Values that no text contains by chance, except small ones.
-pub fn marks(call: &Call, marks: Marks) -> Values {
-    let is_small = marks == Marks::Small;
-    let value = |role: Role| match (role, marks) {
-        (Role::Voucher, _) => "83911".to_owned(),
-        (Role::User, _) => "4100101".to_owned(),
-        (Role::Order, _) => "4200202".to_owned(),
-        (Role::Units, _) => if is_small { "3" } else { "4300303" }.to_owned(),
-        (Role::Token, _) => "4400404".to_owned(),
-        (Role::Lock, _) => "lock:4500505".to_owned(),
-        (Role::Lease, _) => if is_small { "47" } else { "4600606" }.to_owned(),
-        (Role::Request, _) => "4700707".to_owned(),
-        (Role::Other(number), Marks::Rising) => (4_800_000 + number * 1_013).to_string(),
-        (Role::Other(number), Marks::Falling) => (4_990_000 - number * 1_013).to_string(),
-        (Role::Other(number), Marks::Small) => (2 * number + 1).to_string(),
+/// Values that no text contains by chance.
+pub fn marks(call: &Call) -> Values {
+    let value = |role: Role| match role {
+        Role::Voucher => 83_911,
+        Role::User => 4_100_101,
+        Role::Order => 4_200_202,
+        Role::Units => 4_300_303,
+        Role::Token => 4_400_404,
+        Role::Lock => 4_500_505,
+        Role::Lease => 4_600_606,
+        Role::Request => 4_700_707,
+        Role::Other(Slot::Arg(number)) => 4_800_000 + number * 1_013,
+        Role::Other(Slot::Key(number)) => 4_900_000 + number * 1_013,
     };
-    call.roles().into_iter().map(|role| (role, value(role).into_bytes())).collect()
+    call.roles().into_iter().map(|role| (role, value(role).to_string().into_bytes())).collect()
 }
 
 /// Makes calls, in more and more states.
 pub fn learn(exam: &mut Examination<'_, '_>) -> Result<Learned> {
     let mut runs = Vec::new();
-    for order in [Marks::Rising, Marks::Falling, Marks::Small] {
-        let (mut queue, mut tried) = (VecDeque::from([Plants::new()]), BTreeSet::new());
-        while let Some(plants) = queue.pop_front() {
-            if !tried.insert(plants.clone()) || tried.len() > STATES_MAX {
-                continue;
-            }
-            let run = exam.run(plants, marks(&exam.call, order))?;
-            if let Some(sale) = Act::sold(&run).filter(|_| !run.seen.reply.refuses()) {
-                return Ok(Learned { acts: vec![sale], runs });
-            }
-            for call in &run.seen.calls {
-                for next in wanted(exam, &run, call)? {
-                    let mut plants = [run.plants.clone(), next].concat();
-                    plants.sort();
-                    queue.push_back(plants);
-                }
-            }
-            runs.push(run);
+    let (mut queue, mut tried) = (VecDeque::from([Vec::new()]), BTreeSet::new());
+    while let Some(before) = queue.pop_front().filter(|_| tried.len() < STATES_MAX) {
+        if !tried.insert(before.clone()) {
+            continue;
         }
+        let run = exam.play(&[Step { before, values: marks(&exam.call) }])?.remove(0);
+        if let Some(sale) = Act::sold(&run) {
+            return Ok(Learned { act: Some(sale), runs });
+        }
+        for next in run.calls.iter().flat_map(|call| wanted(&run, call)) {
+            let mut before = run.step.before.clone();
+            before.push(next);
+            before.sort();
+            queue.push_back(before);
+        }
+        runs.push(run);
     }
-    Ok(Learned { acts: answered(&runs).flat_map(Act::locks).collect(), runs })
+    let act = runs.iter().filter(|run| !run.reply.refuses()).find_map(Act::locked);
+    Ok(Learned { act, runs })
 }
 
-/// What could be planted for each string or set that a call of the script asked for and that was
-/// not there.
-fn wanted(exam: &mut Examination<'_, '_>, run: &Run, call: &Called) -> Result<Vec<Plants>> {
-    let (before, texts) = (&run.before, &exam.lua.texts);
-    let texts = texts.iter().map(|text| text.clone().into_bytes());
-    let categories = exam.bench.plain.categories(&call.name)?;
-    let is = |name: &str| categories.iter().any(|own| own == name);
-    let mut all: Vec<Plants> = Vec::new();
-    for access in &call.keys {
-        let key = access.key.clone();
-        let cell = |kind, item: &[u8]| Cell { key: key.clone(), kind, item: item.to_vec() };
-        if before.has_key(&key)
-            || ["@hash", "@sortedset", "@list", "@stream"].iter().any(|own| is(own))
-        {
-            // Nothing is missing, or nothing that is planted.
-        } else if is("@set") {
-            all.push(vec![(
-                cell(Kind::Set, call.words.get(2).map_or(b"", Vec::as_slice)),
-                Vec::new(),
-            )]);
-        } else {
-            let slots = run.slots.iter().map(|(_, value)| value.clone());
-            let values = std::iter::once(PLENTY.into()).chain(slots).chain([b"1".to_vec()]);
-            let texts = texts.clone().filter(|text| is("@string") && text.len() < 20).take(6);
-            all.extend(values.chain(texts).map(|value| vec![(cell(Kind::Text, b""), value)]));
+/// What could be created for each string or set that a call of the script got and that was not
+/// there.
+fn wanted(run: &Run, call: &Called) -> Vec<Words> {
+    const SETS: [&str; 5] = ["SISMEMBER", "SMISMEMBER", "SADD", "SREM", "SCARD"];
+    // Commands of strings, and those of keys of every type.
+    const STRINGS: &str = "GET GETDEL GETEX GETSET SET SETNX SETEX PSETEX STRLEN INCR INCRBY DECR \
+        DECRBY EXISTS DEL UNLINK TYPE TTL PTTL EXPIRE PEXPIRE EXPIREAT PEXPIREAT PERSIST";
+    let missing = call.keys.iter().map(|access| &access.key).filter(|key| !run.before.has_key(key));
+    let slots = run.slots.iter().map(|(_, value)| value.as_slice());
+    let values = [PLENTY.as_bytes()].into_iter().chain(slots).chain([&b"1"[..]]).collect_vec();
+    let member = call.words.get(2).map_or(&b""[..], Vec::as_slice);
+    let of = |key: &Vec<u8>| match call.name.as_str() {
+        name if SETS.contains(&name) => vec![command([b"SADD", key, member])],
+        name if STRINGS.split(' ').any(|own| own == name) => {
+            values.iter().map(|value| command([b"SET", key, value])).collect()
         }
-    }
-    Ok(all)
-}
-
-/// Whether a call failed by a fault of the script's text, whatever its arguments and keys are.
-pub fn is_fault(reply: &Reply) -> bool {
-    const FAULTS: [&str; 4] = [
-        "nonexistent global variable", "attempt to call field '", "nknown Redis command",
-        "rong number of arg",
-    ];
-    let text = reply.text();
-    // Valkey has one, newer servers have the other.
-    let is_known = text.contains("variable 'server'") || text.contains("variable 'os'");
-    // The caller names it.
-    let is_told = text.contains("field '?'");
-    reply.is_error() && !is_known && !is_told && FAULTS.iter().any(|words| text.contains(words))
+        _ => Vec::new(),
+    };
+    missing.flat_map(of).collect()
 }

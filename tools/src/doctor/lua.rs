@@ -9,7 +9,6 @@ use full_moon::ast::{self, BinOp, Expression, LuaVersion, UnOp};
 use full_moon::node::Node;
 use full_moon::visitors::Visitor;
 
-use crate::reply::{Words, quoted};
 use crate::template::Slot;
 
 /// What a record begins with.
@@ -17,25 +16,19 @@ pub const RECORD: &str = "seckill-doctor-record";
 
 /// Records a script's calls, each with its keys, unless the server refuses it, and the parts of
 /// its conditions: twice their number, and one more if it was true. The server tells no keys of a
-/// command without arguments. Calls in LIES get another answer than the server's.
+/// command without arguments.
 const RECORDER: &str = "
 local redis, server, seckill_doctor, seckill_doctor_record = (function(real)
   local own, calls, parts, known = setmetatable({}, {__index = real}), {}, {}, {}
-  local lies = {LIES}
   for _, name in ipairs({'call', 'pcall'}) do
     own[name] = function(...)
       local words, keys = {...}, real.pcall('COMMAND', 'GETKEYSANDFLAGS', ...)
       for at, word in ipairs(words) do
         if type(word) == 'number' then words[at] = string.format('%.17g', word) end
       end
-      if #words > 0 then words[1] = string.upper(words[1]) end
       local has_none = keys.err and (#words == 1 or string.find(keys.err, 'no key'))
       if has_none or not keys.err then calls[#calls + 1] = {words, has_none and {} or keys} end
-      local answer = real[name](...)
-      if next(lies) == nil or not lies[table.concat(words, ' ')] or type(answer) == 'table' then
-        return answer
-      end
-      return type(answer) == 'number' and answer + 1 or tostring(answer) .. '0'
+      return real[name](...)
     end
   end
   local function part(number, value)
@@ -48,12 +41,9 @@ local redis, server, seckill_doctor, seckill_doctor_record = (function(real)
 end)(redis)
 return seckill_doctor_record(pcall(function(...) ";
 
-/// A script that does the same, and replies with its record; but for these calls, whose answers are
-/// others than the server's.
-pub fn recorded(text: &str, lies: &[Words]) -> Vec<u8> {
-    let lies = lies.iter().map(|words| format!("[{}] = true", quoted(&words.join(&b' '))));
-    let lies = lies.collect::<Vec<_>>().join(", ");
-    let before = RECORDER.replace('\n', " ").replace("RECORD", RECORD).replace("LIES", &lies);
+/// A script that does the same, and replies with its record.
+pub fn recorded(text: &str) -> Vec<u8> {
+    let before = RECORDER.replace('\n', " ").replace("RECORD", RECORD);
     format!("{before}{text}\nend))").into_bytes()
 }
 
@@ -75,23 +65,18 @@ pub struct Lua {
     /// The highest constant index of KEYS, and of ARGV.
     pub keys: usize,
     pub args: usize,
-    /// Those that decide about something, and those that are put into a local that is used nowhere,
-    /// with its name.
+    /// Each of KEYS and ARGV that it reads by a constant index, and those of which it makes a
+    /// number.
     pub reads: BTreeSet<Slot>,
-    pub unused: Vec<(Slot, String)>,
-    /// Those that it makes a number of.
     pub casts: BTreeSet<Slot>,
+    /// One that is put into a local that is used nowhere, and named for an order.
+    pub order: Option<Slot>,
     /// Whether it uses an index of KEYS or ARGV that is computed: `ARGV[i]`, `unpack(KEYS)`.
     pub computes: bool,
-    pub texts: BTreeSet<String>,
     pub numbers: BTreeSet<i64>,
     pub parts: Vec<Operand>,
     /// The text, with a mark around each part.
     pub marked: String,
-    /// Commands that it calls by name.
-    pub commands: BTreeSet<String>,
-    /// Whether it calls redis at all.
-    pub calls_redis: bool,
 }
 
 impl Lua {
@@ -107,85 +92,63 @@ impl Lua {
             return None;
         }
         let ast = full_moon::parse_fallible(text, LuaVersion::lua51()).into_result().ok()?;
+        let mut lua = Self { marked: text.to_owned(), ..Self::default() };
         let tokens = in_order(ast.nodes(), |token| token.to_string());
-        let mut lua = Self::default();
-        let mut reads = lua.read_tokens(&tokens.iter().map(String::as_str).collect::<Vec<_>>());
+        lua.read_tokens(&tokens.iter().map(String::as_str).collect::<Vec<_>>());
         let mut conditions = Conditions::default();
         conditions.visit_ast(&ast);
-        for (local, slot) in conditions.locals {
+        let all = tokens.concat();
+        for (local, value) in conditions.locals {
             let is_unused = tokens.iter().filter(|token| **token == local).count() == 1;
-            if let Some(at) = reads.iter().position(|own| is_unused && *own == slot) {
-                reads.remove(at);
-                lua.unused.push((slot, local));
+            let mut slots = lua.reads.iter().copied();
+            let slot = slots.find(|slot| is_unused && value == slot.to_string());
+            if let Some(slot) = slot.filter(|_| all.matches(&value).count() == 1) {
+                lua.reads.remove(&slot);
+                let is_order = local.to_lowercase().contains("order");
+                lua.order = lua.order.or(Some(slot).filter(|_| is_order));
             }
         }
-        lua.reads.extend(reads);
         let mut marks = Vec::new();
         for (number, (from, to, line)) in conditions.parts.into_iter().enumerate() {
-            let part = text.get(from..to)?;
-            lua.parts.push(Operand { line, text: part.to_owned() });
+            lua.parts.push(Operand { line, text: text.get(from..to)?.to_owned() });
             // Where two begin or end at the same place, one is inside of the other.
             marks.push((from, 1, text.len() - to, format!("seckill_doctor({number},(")));
             marks.push((to, 0, text.len() - from, "))".to_owned()));
         }
         marks.sort();
-        let mut rest = 0;
-        for (at, _, _, mark) in marks {
-            lua.marked += text.get(rest..at)?;
-            lua.marked += &mark;
-            rest = at;
-        }
-        lua.marked += text.get(rest..)?;
+        marks.iter().rev().for_each(|(at, _, _, mark)| lua.marked.insert_str(*at, mark));
         Some(lua)
     }
 
-    /// Returns each use of KEYS and ARGV.
-    fn read_tokens(&mut self, tokens: &[&str]) -> Vec<Slot> {
-        let mut reads = Vec::new();
+    fn read_tokens(&mut self, tokens: &[&str]) {
         for (at, token) in tokens.iter().enumerate() {
-            let (before, after) = (&tokens[..at], &tokens[at + 1..]);
-            let is_field = matches!(before, [.., "." | ":"]);
             self.numbers.extend(token.parse::<i64>().ok().filter(|n| *n < 1 << 53));
-            self.texts.extend(string(token));
-            match *token {
-                name @ ("KEYS" | "ARGV") if !is_field => {
-                    let number = match after {
-                        ["[", number, "]", ..] => number.parse::<usize>().ok(),
-                        _ => None,
-                    };
-                    let Some(number) = number else {
-                        // The number of them alone is no use of any.
-                        self.computes |= !matches!(before, [.., "#"]);
-                        continue;
-                    };
-                    let is_key = name == "KEYS";
-                    let highest = if is_key { &mut self.keys } else { &mut self.args };
-                    *highest = number.max(*highest);
-                    let slot = if is_key { Slot::Key(number) } else { Slot::Arg(number) };
-                    if matches!(before, [.., "tonumber", "("]) {
-                        self.casts.insert(slot);
-                    }
-                    reads.push(slot);
+            let (before, after) = (&tokens[..at], &tokens[at + 1..]);
+            let index = match after {
+                ["[", index, "]", ..] => index.parse().ok(),
+                _ => None,
+            };
+            let slot = match (*token, index) {
+                _ if matches!(before, [.., "." | ":"]) => continue,
+                ("KEYS", Some(number)) => Slot::Key(number),
+                ("ARGV", Some(number)) => Slot::Arg(number),
+                ("KEYS" | "ARGV", None) => {
+                    // The number of them alone is no use of any.
+                    self.computes |= !matches!(before, [.., "#"]);
+                    continue;
                 }
-                // As a field, of a misspelt redis.
-                "redis" | "server" if !is_field => self.calls_redis = true,
-                "call" | "pcall" if is_field => {
-                    self.calls_redis = true;
-                    let name = after.get(1).and_then(|name| string(name));
-                    self.commands.extend(name.map(|name| name.to_uppercase()));
-                }
-                _ => {}
+                _ => continue,
+            };
+            match slot {
+                Slot::Key(number) => self.keys = number.max(self.keys),
+                Slot::Arg(number) => self.args = number.max(self.args),
+            }
+            self.reads.insert(slot);
+            if matches!(before, [.., "tonumber", "("]) {
+                self.casts.insert(slot);
             }
         }
-        reads
     }
-}
-
-/// The text between quotes, if it has no escapes.
-fn string(token: &str) -> Option<String> {
-    let quote = token.chars().next().filter(|quote| ['\'', '"'].contains(quote))?;
-    let text = token.strip_prefix(quote)?.strip_suffix(quote)?;
-    (!text.contains('\\')).then(|| text.to_owned())
 }
 
 /// Of each token of a part of the text. The parser has brackets before what is between them.
@@ -199,8 +162,8 @@ fn in_order<T>(node: &impl Node, of: impl Fn(&full_moon::tokenizer::Token) -> T)
 struct Conditions {
     /// The parts of conditions: where each begins and ends, and its line.
     parts: BTreeSet<(usize, usize, usize)>,
-    /// Locals that are one of KEYS or ARGV, or the number that is in it.
-    locals: Vec<(String, Slot)>,
+    /// Locals, and what is put into each at first.
+    locals: Vec<(String, String)>,
 }
 
 impl Conditions {
@@ -231,16 +194,8 @@ impl Conditions {
 impl Visitor for Conditions {
     fn visit_local_assignment(&mut self, node: &ast::LocalAssignment) {
         for (name, value) in node.names().iter().zip(node.expressions()) {
-            let value = in_order(value, |token| token.to_string());
-            let words: Vec<&str> = value.iter().map(String::as_str).collect();
-            let (["tonumber", "(", own @ .., ")"] | own) = words.as_slice();
-            let [kind, "[", number, "]"] = own else { continue };
-            let slot = match (*kind, number.parse()) {
-                ("KEYS", Ok(number)) => Slot::Key(number),
-                ("ARGV", Ok(number)) => Slot::Arg(number),
-                _ => continue,
-            };
-            self.locals.push((name.token().to_string(), slot));
+            let value = in_order(value, |token| token.to_string()).concat();
+            self.locals.push((name.token().to_string(), value));
         }
     }
 

@@ -36,7 +36,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use seckill_tools::server_errors::with_causes;
 
@@ -72,9 +72,9 @@ struct Options {
     #[arg(long)]
     from_java: bool,
 
-    /// The server program [default: REDIS_SERVER, else redis-server]
-    #[arg(long, value_name = "PATH")]
-    server: Option<PathBuf>,
+    /// The server program
+    #[arg(long, value_name = "PATH", env = "REDIS_SERVER", default_value = "redis-server")]
+    server: PathBuf,
 
     /// The module [default: libseckill.so beside this program, in target/release, or in the
     /// system's module folders]
@@ -103,26 +103,20 @@ const MODULE_FOLDERS: &str = "target/release /usr/lib/redis/modules /usr/local/l
     /usr/lib/valkey/modules /usr/local/lib/valkey/modules /usr/lib/seckill /usr/local/lib/seckill";
 
 impl Options {
-    /// The call, if the user says it.
-    fn call(&self) -> Result<Option<Call>> {
-        self.call.as_deref().map(Call::parse).transpose()
-    }
-
     /// By their absolute paths: a server changes its folder before it looks for the module.
     fn programs(&self) -> Result<Programs> {
-        let server = self.server.clone().or_else(|| env::var_os("REDIS_SERVER").map(PathBuf::from));
-        let server = server.unwrap_or_else(|| "redis-server".into());
-        let server = if server.components().count() > 1 { absolute(&server)? } else { server };
+        let is_path = self.server.components().count() > 1;
+        let server = if is_path { absolute(&self.server)? } else { self.server.clone() };
         let beside = env::current_exe().ok().and_then(|exe| Some(exe.parent()?.to_owned()));
         let folders = beside.into_iter().chain(MODULE_FOLDERS.split(' ').map(PathBuf::from));
         let found = || folders.map(|folder| folder.join(MODULE)).find(|path| path.is_file());
-        match self.module.clone().or_else(found) {
-            Some(module) => Ok(Programs { server, module: absolute(&module)? }),
-            None => bail!(
+        let module = self.module.clone().or_else(found).with_context(|| {
+            format!(
                 "{MODULE} is not beside this program, in target/release or in the system's module \
                  folders: build it by make build, or give its path by --module"
-            ),
-        }
+            )
+        })?;
+        Ok(Programs { server, module: absolute(&module)? })
     }
 }
 
@@ -139,7 +133,7 @@ fn main() -> ExitCode {
 
 /// Examines every script. The exit code is that of the gravest verdict.
 fn run(options: &Options) -> Result<u8> {
-    let told = options.call()?;
+    let told = options.call.as_deref().map(Call::parse).transpose()?;
     let (mut sources, skipped) = Source::read_all(&options.scripts, options.from_java)?;
     if skipped > 0 {
         eprintln!("seckill-doctor: {skipped} links, pipes or devices were not followed or read");

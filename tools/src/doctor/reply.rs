@@ -8,6 +8,10 @@ use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 /// A command and its arguments.
 pub type Words = Vec<Vec<u8>>;
 
+pub fn command<const N: usize>(words: [&[u8]; N]) -> Words {
+    words.map(<[u8]>::to_vec).to_vec()
+}
+
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Reply {
     Int(i64),

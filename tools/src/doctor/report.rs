@@ -5,7 +5,7 @@ use seckill_tools::sanitize::{is_hidden, sanitize};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::compare::Replacement;
+use crate::compare::{Compared, Replacement};
 use crate::examination::shown;
 use crate::harm::Session;
 use crate::source::{Source, quoted_path};
@@ -42,32 +42,13 @@ impl Verdict {
     }
 }
 
-/// A paragraph whose first line begins with `first`, and the others with spaces.
-fn wrapped(first: &str, text: &str) -> String {
-    let indent = " ".repeat(first.chars().count());
-    let options = textwrap::Options::new(98)
-        .initial_indent(first)
-        .subsequent_indent(&indent)
-        .break_words(false)
-        .word_separator(textwrap::WordSeparator::AsciiSpace)
-        .word_splitter(textwrap::WordSplitter::NoHyphenation);
-    textwrap::fill(text, options) + "\n"
-}
-
 /// A line of redis.conf.
 fn conf_line((name, value): &(&str, String)) -> String {
-    let bare = |c: char| !c.is_whitespace() && !"\"'\\#".contains(c) && !is_hidden(c);
-    if !value.is_empty() && value.chars().all(bare) {
-        return format!("{name} {value}");
+    let is_bare = |c: char| !c.is_whitespace() && !"\"'\\#".contains(c) && !is_hidden(c);
+    match !value.is_empty() && value.chars().all(is_bare) {
+        true => format!("{name} {value}"),
+        false => format!("{name} \"{}\"", sanitize(value).replace('"', "\\\"")),
     }
-    let letter = |letter: char| match letter {
-        '"' | '\\' => format!("\\{letter}"),
-        hidden if is_hidden(hidden) => {
-            hidden.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect()
-        }
-        letter => letter.to_string(),
-    };
-    format!("{name} \"{}\"", value.chars().map(letter).collect::<String>())
 }
 
 impl Report {
@@ -112,17 +93,15 @@ impl Report {
         for seen in &self.seen {
             // What a terminal would obey is escaped already, but for quotes of scripts.
             let is_hidden = seen.chars().any(is_hidden);
-            text += &wrapped("  ", &if is_hidden { sanitize(seen) } else { seen.clone() });
+            text += &format!("  {}\n", if is_hidden { sanitize(seen) } else { seen.clone() });
         }
         text.extend(self.session.iter().map(|session| session.text(&self.path)));
         text.extend(self.replacement.iter().map(|one| one.text(&self.sha1)));
         if let Some(ask) = &self.ask {
             text += &format!("\nIf you know what is passed, complete this line\n  {ask}\n");
-            text += &wrapped(
-                "  ",
-                "with, in place of each ?, a text with {voucher}, {user}, {orderid}, {units}, \
-                 {lock}, {token}, {lease}, {request} or {changes}.",
-            );
+            text +=
+                "  with, in place of each ?, a text with {voucher}, {user}, {orderid}, {units},\n";
+            text += "  {lock}, {token}, {lease}, {request} or {changes}.\n";
         }
         text
     }
@@ -163,19 +142,15 @@ impl Replacement {
         if self.native.is_none() {
             text.extend(lines.iter().map(|line| format!("  with {line}\n")));
         }
-        let compared = &self.compared;
-        let calls = format!(
-            "{} calls in {} histories, their replies and all keys; {}. The call was {}.",
-            compared.calls,
-            compared.histories,
-            compared.about.iter().format("; "),
-            compared.call
+        let Compared { call, histories, calls, about, not_the_same, .. } = &self.compared;
+        text += &format!(
+            "  Compared: {calls} calls in {histories} histories, their replies and all keys\n"
         );
-        text += &wrapped("  Compared: ", &calls);
-        if !compared.not_the_same.is_empty() {
-            let about = compared.not_the_same.iter().format("; ");
-            let what = "the line does something else there, or one of the two answers an error";
-            text += &wrapped("  Not the same: ", &format!("{about}: {what}."));
+        text.extend(about.iter().map(|about| format!("    {about}\n")));
+        text += &format!("  The call was {call}.\n");
+        if !not_the_same.is_empty() {
+            text += "  Not the same: one answers an error, or the command is known to differ\n";
+            text.extend(not_the_same.iter().map(|about| format!("    {about}\n")));
         }
         text + "  Not compared: the order of the fields in an entry.\n"
     }

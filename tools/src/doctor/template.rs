@@ -10,12 +10,15 @@ use crate::reply::quoted;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PatternPart<T> {
     Text(Vec<u8>),
-    Place(T),
-    /// The number that is there, as a script writes it that has made one of it.
-    Number(T),
-    /// A thousand times the number that is there.
-    Thousandfold(T),
+    /// A place, and the Lua for what is there, with `{}` for the place.
+    Place(T, &'static str),
 }
+
+/// A place as it is; the number that is there, as a script writes it that has made one of it; and a
+/// thousand times that number.
+const PLAIN: &str = "{}";
+const NUMBER: &str = "tonumber({})";
+const THOUSANDFOLD: &str = "{} * 1000";
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Pattern<T>(pub Vec<PatternPart<T>>);
@@ -33,6 +36,12 @@ pub type Template = Pattern<Slot>;
 /// The shortest value that is recognized inside of another text.
 const MARK_LEN_MIN: usize = 4;
 
+impl<T> Default for Pattern<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
 impl<T: Copy> Pattern<T> {
     /// The longest values are recognized first: a key may contain an argument.
     pub fn of(text: &[u8], places: &[(T, Vec<u8>)]) -> Self {
@@ -46,7 +55,7 @@ impl<T: Copy> Pattern<T> {
             let found =
                 marks.iter().find_map(|(place, value)| Some((place, rest.strip_prefix(&**value)?)));
             match (found, parts.last_mut()) {
-                (Some((place, _)), _) => parts.push(PatternPart::Place(*place)),
+                (Some((place, _)), _) => parts.push(PatternPart::Place(*place, PLAIN)),
                 (None, Some(PatternPart::Text(text))) => text.push(*first),
                 (None, _) => parts.push(PatternPart::Text(vec![*first])),
             }
@@ -59,7 +68,11 @@ impl<T: Copy> Pattern<T> {
     }
 
     pub fn place(place: T) -> Self {
-        Self(vec![PatternPart::Place(place)])
+        Self(vec![PatternPart::Place(place, PLAIN)])
+    }
+
+    pub fn number(place: T) -> Self {
+        Self(vec![PatternPart::Place(place, NUMBER)])
     }
 
     pub fn constant_of(text: &str) -> Self {
@@ -69,25 +82,24 @@ impl<T: Copy> Pattern<T> {
     pub fn filled(&self, value: impl Fn(T) -> Vec<u8>) -> Vec<u8> {
         let of = |part: &PatternPart<T>| match part {
             PatternPart::Text(text) => text.clone(),
-            PatternPart::Place(place)
-            | PatternPart::Number(place)
-            | PatternPart::Thousandfold(place) => value(*place),
+            PatternPart::Place(place, _) => value(*place),
         };
         self.0.iter().flat_map(of).collect()
     }
 
     pub fn places(&self) -> impl Iterator<Item = T> {
         self.0.iter().filter_map(|part| match part {
-            PatternPart::Place(place)
-            | PatternPart::Number(place)
-            | PatternPart::Thousandfold(place) => Some(*place),
+            PatternPart::Place(place, _) => Some(*place),
             PatternPart::Text(_) => None,
         })
     }
 
     /// The place, if there is nothing else.
     pub fn only(&self) -> Option<T> {
-        if let [PatternPart::Place(place)] = self.0.as_slice() { Some(*place) } else { None }
+        match self.0.as_slice() {
+            [PatternPart::Place(place, PLAIN)] => Some(*place),
+            _ => None,
+        }
     }
 
     /// The text, if there is no place.
@@ -98,7 +110,7 @@ impl<T: Copy> Pattern<T> {
     /// The text and the place, if that is all.
     pub fn prefixed(&self) -> Option<(&[u8], T)> {
         match self.0.as_slice() {
-            [PatternPart::Text(text), PatternPart::Place(place)] => Some((text, *place)),
+            [PatternPart::Text(text), PatternPart::Place(place, _)] => Some((text, *place)),
             _ => None,
         }
     }
@@ -108,11 +120,7 @@ impl<T: fmt::Display> fmt::Display for Pattern<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|part| match part {
             PatternPart::Text(text) => f.write_str(&sanitize_bytes(text)),
-            PatternPart::Place(place)
-            | PatternPart::Number(place)
-            | PatternPart::Thousandfold(place) => {
-                write!(f, "{place}")
-            }
+            PatternPart::Place(place, _) => write!(f, "{place}"),
         })
     }
 }
@@ -131,9 +139,7 @@ impl Template {
     pub fn thousandfold(&self) -> Self {
         let parts = self.0.iter().map(|part| match part {
             PatternPart::Text(text) => PatternPart::Text([text, &b"000"[..]].concat()),
-            PatternPart::Place(slot)
-            | PatternPart::Number(slot)
-            | PatternPart::Thousandfold(slot) => PatternPart::Thousandfold(*slot),
+            PatternPart::Place(slot, _) => PatternPart::Place(*slot, THOUSANDFOLD),
         });
         Self(parts.collect())
     }
@@ -142,9 +148,7 @@ impl Template {
     pub fn lua(&self) -> String {
         let of = |part: &PatternPart<Slot>| match part {
             PatternPart::Text(text) => quoted(text),
-            PatternPart::Place(slot) => slot.to_string(),
-            PatternPart::Number(slot) => format!("tonumber({slot})"),
-            PatternPart::Thousandfold(slot) => format!("{slot} * 1000"),
+            PatternPart::Place(slot, form) => form.replace("{}", &slot.to_string()),
         };
         self.0.iter().map(of).join(" .. ")
     }
