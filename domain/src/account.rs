@@ -58,6 +58,16 @@ pub struct Step {
     pub kept: i64,
 }
 
+/// What is not clear of a payment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unclear {
+    /// It is several orders'.
+    Whose,
+    /// For how many units it is: several numbers were said, or none of a part of a cart that is
+    /// to be refunded as a whole.
+    Units,
+}
+
 /// An order's account. `R` is a reference, `I` an entry: its stream and id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Account<R: Ord, I> {
@@ -177,10 +187,19 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
         Some(ruling).filter(|_| is_same && is_answered)
     }
 
-    /// A payment of the order that is several orders': whose it is, is to be said before anything
-    /// is ruled of the order.
-    pub fn shared(&self, others: impl Fn(&R) -> Others) -> Option<&R> {
-        self.paying().find(|reference| others(reference).is_conflict)
+    /// A payment of the order of which something is to be said before anything is ruled of the
+    /// order: else a ruling would refund, or keep, what was not paid for it.
+    pub fn unclear(&self, others: impl Fn(&R) -> Others) -> Option<(&R, Unclear)> {
+        let why = |(reference, payment): &(&R, &PaymentRow<I>)| {
+            let others = others(reference);
+            match payment.is_in_use() && others.is_conflict {
+                true if others.is_of_others => Some(Unclear::Whose),
+                true => Some(Unclear::Units),
+                false => payment.is_stated_otherwise().then_some(Unclear::Units),
+            }
+        };
+        let all = self.payments.iter().filter_map(|it| Some((it.0, why(&it)?)));
+        all.min_by_key(|(_, unclear)| *unclear)
     }
 
     /// The units that are sold and kept, and the reference that pays for them.

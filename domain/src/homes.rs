@@ -15,6 +15,8 @@ pub enum Stated {
     Once(i64),
     /// Different numbers, and the greatest of them.
     Several(i64),
+    /// An operator has said it, by the provider's books: whatever entries and records say.
+    Ruled(i64),
 }
 
 impl Stated {
@@ -22,6 +24,7 @@ impl Stated {
     pub fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::Never, it) | (it, Self::Never) => it,
+            (Self::Ruled(units), _) | (_, Self::Ruled(units)) => Self::Ruled(units),
             (Self::Once(one), Self::Once(other)) if one == other => self,
             (Self::Once(one) | Self::Several(one), Self::Once(other) | Self::Several(other)) => {
                 Self::Several(one.max(other))
@@ -33,7 +36,7 @@ impl Stated {
     pub fn units(self) -> Option<i64> {
         match self {
             Self::Never => None,
-            Self::Once(units) | Self::Several(units) => Some(units),
+            Self::Once(units) | Self::Several(units) | Self::Ruled(units) => Some(units),
         }
     }
 }

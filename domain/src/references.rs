@@ -38,16 +38,18 @@ pub struct Balance {
     /// On lines or elsewhere; 2^63 - 1 for a whole payment of unknown units.
     pub refunded: i64,
     pub open: i64,
-    /// Two orders or users, two sales of a voucher, or a line of a whole payment beside another
-    /// use.
+    /// Two orders or users, or two sales of a voucher.
     pub is_conflict: bool,
 }
 
 /// What the other orders of a reference mean to one of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// The reference is in conflict.
+    /// The reference is in conflict: it is used by others that are no parts of the cart, or one
+    /// part of the cart is to be refunded as a whole.
     pub is_conflict: bool,
+    /// By others that are no parts of the cart.
+    pub is_of_others: bool,
     /// Another order has it: an unmatched payment is nothing. Of a cart, a part with UNITS of its
     /// own is its own money.
     pub have_it: bool,
@@ -67,8 +69,10 @@ pub fn others<N: PartialEq, I: Copy + Eq>(uses: &[Use<'_, N, I>], me: usize) -> 
     let mut others = Others::default();
     let Some(mine) = uses.get(me) else { return others };
     for (_, other) in uses.iter().enumerate().filter(|(at, _)| *at != me) {
-        others.is_conflict |= conflict(mine, other);
-        let is_of_cart = mine.owner.is_of_cart(other.owner);
+        let (is_of_cart, is_conflict) =
+            (mine.owner.is_of_cart(other.owner), conflict(mine, other));
+        others.is_conflict |= is_conflict;
+        others.is_of_others |= is_conflict && !is_of_cart;
         let is_own = is_of_cart && mine.payment.stated != Stated::Never;
         others.have_it |= other.payment.is_in_use() && !is_own;
         if !is_of_cart {
@@ -99,7 +103,7 @@ pub fn balance<N: PartialEq, I: Copy + Eq>(uses: &[Use<'_, N, I>]) -> Balance {
             let paid = sum.paid.zip(payment.units());
             sum.paid = paid.map(|(paid, units)| paid.saturating_add(units));
         }
-        sum.is_conflict |= others.is_conflict;
+        sum.is_conflict |= others.is_of_others;
     }
     sum
 }

@@ -1,5 +1,6 @@
 //! A check's repair of an order by itself: the book's words are joined like entries, if that leaves
-//! no conflict. Nothing is guessed.
+//! no conflict, but of its payments: whose one is, or of how many units, is then asked by name.
+//! Nothing is guessed.
 
 use crate::account::Account;
 use crate::conflicts::Conflicts;
@@ -9,6 +10,9 @@ use crate::references::Others;
 use crate::rows::{Paid, Phase, Release, Report, Times};
 use crate::server_state::{Booked, Record, Server};
 use crate::unit_set::UnitSet;
+
+/// What is unclear of a payment.
+const UNCLEAR: Conflicts = Conflicts::REFERENCE.or(Conflicts::PAID_OTHERWISE);
 
 /// The account with what the server says of the order and its payments, if that changes it.
 /// `is_held`: its sale holds orders until they are paid. Of an order with a conflict or a ruling
@@ -31,7 +35,8 @@ pub fn repaired<R: Ord + Clone, I: Copy + Eq>(
         for report in words(account, order, &server.records, is_held) {
             next.join(None, &report);
         }
-        all = Some(next).filter(|next| next != account && next.conflicts(&others).is_none());
+        let is_sound = next.conflicts(&others).without(UNCLEAR).is_none();
+        all = Some(next).filter(|next| next != account && is_sound);
     }
     for (reference, record) in server.records.iter().filter(|(_, record)| record.is_its) {
         let before = all.as_ref().unwrap_or(account);
@@ -39,9 +44,11 @@ pub fn repaired<R: Ord + Clone, I: Copy + Eq>(
             continue;
         }
         let mut next = before.clone();
-        next.join(None, &payment_word(server, reference, record));
+        let is_paid = before.payments.get(reference).is_some_and(|it| it.pays);
+        next.join(None, &payment_word(server, reference, record, is_paid));
         // Two payments of one order are a question about the order.
         let known = before.conflicts(&others).with(Conflicts::TWO_REFERENCES, true);
+        let known = known.with(UNCLEAR, true);
         if next != *before && next.conflicts(&others).without(known).is_none() {
             all = Some(next);
         }
@@ -49,7 +56,8 @@ pub fn repaired<R: Ord + Clone, I: Copy + Eq>(
     all
 }
 
-/// The entries of a payment that paid the order are the book's; not so if the book has lost that.
+/// The entries of a payment that paid the order are the book's; not so if the book has lost that,
+/// or they say other units.
 fn is_to_be_joined<R: Ord, I>(
     account: &Account<R, I>,
     server: &Server<R>,
@@ -61,21 +69,28 @@ fn is_to_be_joined<R: Ord, I>(
     let is_paid = account.payments.get(reference).is_some_and(|it| it.pays);
     match record.outcome {
         Outcome::Late | Outcome::Duplicate | Outcome::Unmatched => true,
-        Outcome::First | Outcome::Released => !is_booked && !is_paid,
+        Outcome::First | Outcome::Released if is_paid => record.units.is_some(),
+        Outcome::First | Outcome::Released => !is_booked,
     }
 }
 
 /// What a record says. Of a payment that the book's order does not have it is not known what
-/// became of its units: they are open.
-fn payment_word<R: Ord + Clone>(server: &Server<R>, reference: &R, record: &Record) -> Report<R> {
-    let (outcome, asked) = match record.outcome {
-        Outcome::First | Outcome::Released => {
-            (Outcome::First, server.order.as_ref().map_or(0, |order| order.asked))
-        }
-        other => (other, 0),
+/// became of its units: they are open. Of one that is known to have paid the order it says its own
+/// units alone.
+fn payment_word<R: Ord + Clone>(
+    server: &Server<R>,
+    reference: &R,
+    record: &Record,
+    is_paid: bool,
+) -> Report<R> {
+    let asked = server.order.as_ref().map_or(0, |order| order.asked);
+    let (outcome, units) = match record.outcome {
+        Outcome::First | Outcome::Released if is_paid => (Outcome::First, 0),
+        Outcome::First | Outcome::Released => (Outcome::First, record.units.unwrap_or(asked)),
+        other => (other, record.units.unwrap_or(0)),
     };
     let payment = Paid { reference: reference.clone(), units: record.units };
-    Report::Payment { outcome, payment, units: record.units.unwrap_or(asked) }
+    Report::Payment { outcome, payment, units }
 }
 
 /// What the book says of an order's payment, as the entries of its confirmation and of releases

@@ -110,8 +110,9 @@ fn agrees<R: Ord + Clone, I: Copy + Eq>(
         let Some(reference) = reference else { return order.reference.is_none() };
         let payment = account.payments.get(reference);
         let units = payment.and_then(|payment| payment.units());
+        let is_ruled = payment.is_some_and(|it| matches!(it.stated, Stated::Ruled(_)));
         order.reference.as_ref() == Some(reference)
-            && order.paid.is_none_or(|paid| units == Some(paid))
+            && order.paid.is_none_or(|paid| units == Some(paid) || is_ruled)
             && payment.is_some_and(|payment| payment.elsewhere == order.refunded)
     };
     match order.phase {

@@ -1,6 +1,6 @@
 //! The transaction that writes a ruling, and what may be ruled.
 
-use crate::account::Account;
+use crate::account::{Account, Unclear};
 use crate::homes::Stated;
 use crate::references::Others;
 use crate::rows::Report;
@@ -36,8 +36,8 @@ fn join_own<R: Ord + Clone, I: Copy + Eq>(account: &mut Account<R, I>, said: &[R
 /// home: kept, or where it had one, else due or, for [`Word::Refunded`], elsewhere.
 ///
 /// `shown` is the account as the operator saw it. Refused if a ruling came in between, if the
-/// numbers are others, if a unit to keep has another home, or if one of its payments is several
-/// orders': whose that is, is said first.
+/// numbers are others, if a unit to keep has another home, or if one of its payments is unclear:
+/// whose it is, or of how many units, is said first.
 pub fn rule<R: Ord + Clone, I: Copy + Eq>(
     account: &mut Account<R, I>,
     shown: &Account<R, I>,
@@ -49,7 +49,7 @@ pub fn rule<R: Ord + Clone, I: Copy + Eq>(
     join_own(&mut next, said);
     join_own(&mut expected, said);
     let has_changed = account.rulings != shown.rulings || next.basis() != expected.basis();
-    if has_changed || next.shared(&others).is_some() || !can_keep(&next, wanted, &others) {
+    if has_changed || next.unclear(&others).is_some() || !can_keep(&next, wanted, &others) {
         return Err(Changed);
     }
     give_homes(&mut next, wanted, &others);
@@ -86,16 +86,17 @@ fn give_homes<R: Ord + Clone, I: Copy + Eq>(
 
 /// Rules that a payment of an order is for so many units, 1 or more, as the provider says. A ruling
 /// that stands keeps what it keeps, if that is paid and no other order's: all other units are due.
+/// No entry and no record says otherwise later.
 pub fn rule_units<R: Ord + Clone, I: Copy + Eq>(
     account: &mut Account<R, I>,
     reference: &R,
     units: i64,
     others: impl Fn(&R) -> Others,
 ) {
-    let stands =
-        account.standing(account.conflicts(&others)).is_some() && account.shared(&others).is_none();
+    let is_shared = matches!(account.unclear(&others), Some((_, Unclear::Whose)));
+    let stands = account.standing(account.conflicts(&others)).is_some() && !is_shared;
     let Some(payment) = account.payments.get_mut(reference) else { return };
-    payment.stated = Stated::Once(units);
+    payment.stated = Stated::Ruled(units);
     account.rulings = account.rulings.saturating_add(1);
     let is_paid =
         |ruling: &Ruling<R>| ruling.reference.as_ref() != Some(reference) || ruling.kept <= units;

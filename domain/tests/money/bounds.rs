@@ -20,6 +20,7 @@ pub const HELD: Bounds = Bounds {
     norestock: true,
     others: true,
     fewer: true,
+    wrong: false,
 };
 
 pub const ONCE: Bounds = Bounds { name: "sold at once", is_held: false, references: 2, ..HELD };
@@ -33,6 +34,10 @@ pub const LOSSES: Bounds = Bounds { name: "two losses", losses: 2, ..TWO_PAYMENT
 
 /// Payments that do not say for how many units they are.
 pub const UNSTATED: Bounds = Bounds { name: "without UNITS", is_stated: false, ..TWO_PAYMENTS };
+
+/// The shop says other UNITS than were paid.
+pub const MISSTATED: Bounds =
+    Bounds { name: "wrong UNITS", references: 1, wrong: true, ..TWO_PAYMENTS };
 
 /// Two orders, and one reference at both.
 pub const TWO: Bounds = Bounds {
@@ -49,6 +54,10 @@ pub const TWO: Bounds = Bounds {
 };
 
 pub const CART: Bounds = Bounds { name: "cart", kind: Kind::Cart, total: 1, commands: 5, ..TWO };
+
+/// A cart whose payment does not say for how many units of each part it is.
+pub const CART_UNSTATED: Bounds =
+    Bounds { name: "cart without UNITS", is_stated: false, references: 1, ..CART };
 
 /// One order id of two users.
 pub const USERS: Bounds =
@@ -95,7 +104,7 @@ pub fn further(bounds: Bounds) -> Bounds {
 pub fn of_text(text: &str) -> Bounds {
     let mut bounds = Bounds { name: "bounds", units: 1, total: 1, ..HELD };
     (bounds.keeps, bounds.refunds, bounds.norestock) = (false, false, false);
-    (bounds.others, bounds.fewer) = (false, false);
+    (bounds.others, bounds.fewer, bounds.wrong) = (false, false, false);
     for word in text.split(' ') {
         let number = || word[1..].parse::<u8>().unwrap_or_else(|_| panic!("{word}"));
         match word {
@@ -112,6 +121,7 @@ pub fn of_text(text: &str) -> Bounds {
             "norestock" => bounds.norestock = true,
             "others" => bounds.others = true,
             "fewer" => bounds.fewer = true,
+            "wrong" => bounds.wrong = true,
             _ => match &word[..1] {
                 "u" => bounds.units = number().into(),
                 "t" => bounds.total = number().into(),

@@ -19,8 +19,8 @@ mod shop;
 mod state;
 
 use bounds::{
-    CART, HELD, LOSSES, ONCE, RESOLVE, RESOLVE_TWICE, TWO, TWO_ONCE, UNSTATED, USERS, USERS_ONCE,
-    further, of_text,
+    CART, CART_UNSTATED, HELD, LOSSES, MISSTATED, ONCE, RESOLVE, RESOLVE_TWICE, TWO, TWO_ONCE,
+    UNSTATED, USERS, USERS_ONCE, further, of_text,
 };
 use model::{Bounds, Money};
 use planted::{PLANTED, Planted};
@@ -92,6 +92,12 @@ fn two_orders_of_one_reference_take_every_course() {
 #[test]
 fn a_cart_takes_every_course() {
     explore(CART);
+    explore(CART_UNSTATED);
+}
+
+#[test]
+fn payments_of_which_the_shop_says_other_units_take_every_course() {
+    explore(MISSTATED);
 }
 
 #[test]

@@ -47,7 +47,8 @@ pub enum Action {
     Cancel(usize, i64, bool, bool),
     /// The provider is paid for what an order has; of a cart, for all; so many units fewer.
     Pay(u8, usize, i64),
-    Confirm(u8, usize),
+    /// With so many units more than were paid.
+    Confirm(u8, usize, i64),
     /// Another buyer takes what is left.
     SellOut(usize),
     Read(usize),
@@ -71,12 +72,14 @@ pub struct Bounds {
     pub losses: u8,
     pub resolves: u8,
     pub references: u8,
-    /// Commands with KEEP, REFUNDED, NORESTOCK, another buyer, payments of fewer units.
+    /// Commands with KEEP, REFUNDED, NORESTOCK, another buyer, payments of fewer units, and UNITS
+    /// that are not what was paid.
     pub keeps: bool,
     pub refunds: bool,
     pub norestock: bool,
     pub others: bool,
     pub fewer: bool,
+    pub wrong: bool,
 }
 
 /// How the questions are answered until there is none.
@@ -129,7 +132,8 @@ impl Money {
         for list in [None, Some(&now.provider)] {
             let asked = now.shop.check(vouchers, list, self.planted);
             // Without the provider's list, what is lost on both sides is nobody's knowledge.
-            let is_whole = list.is_some() || now.losses == 0 && self.bounds.is_stated;
+            let is_said = self.bounds.is_stated && !self.bounds.wrong;
+            let is_whole = list.is_some() || now.losses == 0 && is_said;
             if asked.is_empty() && is_whole {
                 self.consistent.fetch_add(1, Ordering::Relaxed);
                 let wrong = now.shop.wrong(&now.provider, self.planted);
@@ -137,7 +141,7 @@ impl Money {
                 let wrong = wrong.filter(|it| list.is_some() || *it != UNKNOWN);
                 wrong.map_or(Ok(()), Err)?;
             }
-            let is_misuse = self.bounds.kind == Kind::Two;
+            let is_misuse = self.bounds.kind == Kind::Two || self.bounds.wrong;
             let is_early =
                 |it: &Asked| matches!(it, Asked::Payment(.., PaymentQuestion::Unmatched));
             if now.losses == 0 && !is_misuse && state.resolves_left == self.bounds.resolves {
@@ -162,6 +166,7 @@ impl Money {
                     || self.bounds.kind == Kind::Cart
                     || state.shop.balance(*reference, self.planted).paid == Some(0)
             }
+            Asked::Stated(..) => !self.bounds.is_stated,
             Asked::Refunded(..) => !self.bounds.is_stated,
             _ => false,
         }
@@ -254,7 +259,7 @@ impl Money {
 /// The question that is answered first: of two orders, now the one, now the other.
 fn first(asked: &[Asked], round: usize) -> Option<Asked> {
     let rank = |asked: &Asked| match asked {
-        Asked::Whose(_) => 0,
+        Asked::Whose(_) | Asked::Stated(..) => 0,
         Asked::Payment(_, _, PaymentQuestion::Unmatched) => 1,
         Asked::Payment(..) => 2,
         Asked::Order(slot, _) => 3 + (slot + round) % 2,
@@ -306,7 +311,8 @@ impl Model for Money {
                 actions.extend(bounds.norestock.then_some(Action::Cancel(slot, 0, false, true)));
                 for reference in 0..bounds.references {
                     if state.provider.paid[usize::from(reference)].is_some() {
-                        actions.push(Action::Confirm(reference, slot));
+                        actions.push(Action::Confirm(reference, slot, 0));
+                        actions.extend(bounds.wrong.then_some(Action::Confirm(reference, slot, 1)));
                     } else {
                         actions.push(Action::Pay(reference, slot, 0));
                         actions.extend(bounds.fewer.then_some(Action::Pay(reference, slot, 1)));

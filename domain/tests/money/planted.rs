@@ -40,10 +40,12 @@ pub enum Planted {
     LeavesOpen,
     /// The provider's list is not compared.
     NoList,
+    /// What an operator says of a payment's units is joined with what the server says of them.
+    JoinsRuledUnits,
 }
 
 /// All of them, each with bounds in which it is found.
-pub const PLANTED: [(Planted, &str); 16] = [
+pub const PLANTED: [(Planted, &str); 17] = [
     (Planted::LinesInConflict, "one held u1 t1 stated c5 l1 p1"),
     (Planted::DeafRuling, "one once u1 t1 stated c4 l1 r1 p0"),
     (Planted::EternalRuling, "one held u1 t1 stated c4 l1 r1 p1"),
@@ -60,6 +62,7 @@ pub const PLANTED: [(Planted, &str); 16] = [
     (Planted::NoDifference, "one held u1 t1 stated c5 l1 p1"),
     (Planted::LeavesOpen, "one held u1 t1 stated c4 l1 p1"),
     (Planted::NoList, "one held u1 t1 stated c4 l1 p1"),
+    (Planted::JoinsRuledUnits, "one held u2 t2 stated c4 l0 p1 fewer wrong"),
 ];
 
 impl Planted {

@@ -4,9 +4,9 @@
 use crate::planted::Planted;
 use crate::provider::Provider;
 use crate::server::{REFERENCES, Said, Voucher};
-use domain::account::{Account, Event};
+use domain::account::{Account, Event, Unclear};
 use domain::conflicts::Conflicts;
-use domain::homes::PaymentRow;
+use domain::homes::{PaymentRow, Stated};
 use domain::references::{self, Balance, Others, Owner, Use};
 use domain::repair::repaired;
 use domain::resolve;
@@ -47,6 +47,8 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Asked {
     Whose(u8),
+    /// Of how many units an order's payment is.
+    Stated(usize, u8),
     Order(usize, resolve::Question),
     Payment(usize, u8, PaymentQuestion),
     /// The provider's list has the reference with other units than the rows, or not at all.
@@ -235,14 +237,7 @@ impl Shop {
             let Some(order) = repaired(&self.orders[slot], &server, is_held, others) else {
                 continue;
             };
-            let before = std::mem::replace(&mut self.orders[slot], order);
-            // Nor a conflict of another order with the reference.
-            let is_worse = (0..self.orders.len()).any(|other| {
-                other != slot && self.conflicts(other, planted).has(Conflicts::REFERENCE)
-            });
-            if is_worse {
-                self.orders[slot] = before;
-            }
+            self.orders[slot] = order;
         }
         self.tend(planted)
     }
@@ -279,10 +274,15 @@ impl Shop {
             let server = vouchers[voucher].seen(user, id);
             let others = |reference: &u8| self.others(slot, *reference, planted);
             let question = planted.question(resolve::question(&self.orders[slot], &server, others));
-            if question.is_asked() {
+            let unclear = self.orders[slot].unclear(others).map(|it| it.1);
+            if question.is_asked() && unclear.is_none() {
                 asked.push(Asked::Order(slot, question));
             }
-            for reference in self.orders[slot].payments.keys() {
+            for (reference, payment) in self.orders[slot].payments.iter() {
+                let is_its = payment.is_whole() || payment.is_stated_otherwise();
+                if unclear == Some(Unclear::Units) && is_its {
+                    asked.push(Asked::Stated(slot, *reference));
+                }
                 let question = payment_question(&self.orders[slot], &server, reference, others);
                 let question = question.filter(|_| planted != Planted::NoUnmatched);
                 asked.extend(question.map(|it| Asked::Payment(slot, *reference, it)));
@@ -330,6 +330,12 @@ impl Shop {
             let parts = provider.paid[usize::from(reference)].unwrap_or_default();
             let is_part = |slot: &usize| parts[*slot] > 0 && self.kind == Kind::Cart;
             let lacks_part = (0..self.orders.len()).filter(is_part).any(|slot| !is_known(slot));
+            // Of a payment that is refunded as a whole no part lacks anything.
+            let is_whole = |order: &Order| {
+                let payment = order.payments.get(&reference);
+                payment.is_some_and(|it| it.lines == UnitSet::whole())
+            };
+            let lacks_part = lacks_part && !self.orders.iter().any(is_whole);
             if lacks_part || !(0..self.orders.len()).any(is_known) {
                 return Some(UNKNOWN);
             }
@@ -369,6 +375,10 @@ impl Shop {
         let others: Vec<_> = (0..2).map(|it| self.others(slot, it, planted)).collect();
         let other = |reference: &u8| others[usize::from(*reference)].clone();
         rule_units(&mut self.orders[slot], &reference, units, other);
+        let payment = self.orders[slot].payments.get_mut(&reference);
+        if let (Planted::JoinsRuledUnits, Some(payment)) = (planted, payment) {
+            payment.stated = Stated::Once(units);
+        }
     }
 }
 

@@ -99,7 +99,7 @@ impl State {
     pub fn command(&mut self, action: Action, bounds: &Bounds) {
         let slot = match action {
             Action::Buy(slot) | Action::Expire(slot) | Action::Cancel(slot, ..) => slot,
-            Action::Confirm(_, slot) => slot,
+            Action::Confirm(_, slot, _) => slot,
             Action::SellOut(voucher) => {
                 let left = self.server.vouchers[voucher].stock;
                 self.server.vouchers[voucher].buy(1, 2, left);
@@ -128,8 +128,8 @@ impl State {
                 }
                 said
             }
-            Action::Confirm(reference, _) => {
-                let units = self.provider.units_at(reference, slot);
+            Action::Confirm(reference, _, more) => {
+                let units = self.provider.units_at(reference, slot) + more;
                 let units = Some(units).filter(|_| bounds.is_stated);
                 server.confirm((user, id), Some(reference), units).1
             }
@@ -201,6 +201,11 @@ impl State {
                 self.shop.own(slot, reference);
                 self.shop.tend(planted)
             }
+            Asked::Stated(slot, reference) => {
+                let units = self.provider.units_at(reference, slot);
+                self.shop.state(slot, reference, units, planted);
+                self.shop.tend(planted)
+            }
             Asked::Order(slot, _) => {
                 let (voucher, id, user) = self.slot(slot);
                 let server = self.server.vouchers[voucher].seen(user, id);
@@ -223,20 +228,21 @@ impl State {
                 Ok(())
             }
             Asked::Units(reference) => {
-                let listed = self.provider.units(reference);
+                let paid = self.provider.paid[usize::from(reference)].unwrap_or_default();
+                let listed = |slot: usize| match self.shop.kind {
+                    Kind::Cart => paid[slot],
+                    _ => self.provider.units(reference),
+                };
                 let stated = (0..self.shop.orders.len()).find(|slot| {
                     let payment = self.shop.orders[*slot].payments.get(&reference);
                     let payment = payment.filter(|it| it.is_in_use() || it.is_unmatched);
-                    payment.is_some_and(|it| it.units() != Some(listed))
+                    payment.is_some_and(|it| it.units() != Some(listed(*slot)))
                 });
-                match stated {
-                    Some(slot) if self.shop.kind != Kind::Cart => {
-                        self.shop.state(slot, reference, listed, planted);
-                        return self.shop.tend(planted);
-                    }
-                    _ => {}
+                if let Some(slot) = stated.filter(|slot| listed(*slot) > 0) {
+                    let units = listed(slot);
+                    self.shop.state(slot, reference, units, planted);
+                    return self.shop.tend(planted);
                 }
-                let paid = self.provider.paid[usize::from(reference)].unwrap_or_default();
                 for slot in (0..self.shop.orders.len()).filter(|slot| paid[*slot] > 0) {
                     self.about_payment(slot, reference, false);
                 }
