@@ -69,8 +69,7 @@ pub fn others<N: PartialEq, I: Copy + Eq>(uses: &[Use<'_, N, I>], me: usize) -> 
     let mut others = Others::default();
     let Some(mine) = uses.get(me) else { return others };
     for (_, other) in uses.iter().enumerate().filter(|(at, _)| *at != me) {
-        let (is_of_cart, is_conflict) =
-            (mine.owner.is_of_cart(other.owner), conflict(mine, other));
+        let (is_of_cart, is_conflict) = (mine.owner.is_of_cart(other.owner), conflict(mine, other));
         others.is_conflict |= is_conflict;
         others.is_of_others |= is_conflict && !is_of_cart;
         let is_own = is_of_cart && mine.payment.stated != Stated::Never;

@@ -40,7 +40,8 @@ pub fn repaired<R: Ord + Clone, I: Copy + Eq>(
     }
     for (reference, record) in server.records.iter().filter(|(_, record)| record.is_its) {
         let before = all.as_ref().unwrap_or(account);
-        if !is_to_be_joined(before, server, reference, record) {
+        let is_shared = others(reference).is_of_others;
+        if !is_to_be_joined(before, server, reference, record, is_shared) {
             continue;
         }
         let mut next = before.clone();
@@ -57,12 +58,13 @@ pub fn repaired<R: Ord + Clone, I: Copy + Eq>(
 }
 
 /// The entries of a payment that paid the order are the book's; not so if the book has lost that,
-/// or they say other units.
+/// if they say other units, or if it is to be asked first whose the payment is.
 fn is_to_be_joined<R: Ord, I>(
     account: &Account<R, I>,
     server: &Server<R>,
     reference: &R,
     record: &Record,
+    is_shared: bool,
 ) -> bool {
     let order = server.order.as_ref();
     let is_booked = order.is_some_and(|order| order.reference.as_ref() == Some(reference));
@@ -70,7 +72,7 @@ fn is_to_be_joined<R: Ord, I>(
     match record.outcome {
         Outcome::Late | Outcome::Duplicate | Outcome::Unmatched => true,
         Outcome::First | Outcome::Released if is_paid => record.units.is_some(),
-        Outcome::First | Outcome::Released => !is_booked,
+        Outcome::First | Outcome::Released => !is_booked || is_shared,
     }
 }
 

@@ -140,10 +140,20 @@ impl Accounts {
 
     /// The units that the orders of a sale have.
     pub fn units_of(&self, voucher: &str, sale: &str) -> i64 {
-        let its = self.from(&OrderKey::of_sale(voucher, sale));
-        let its = its.take_while(|(key, _)| key.voucher == voucher && key.sale == sale);
-        let units = its.map(|(key, order)| order.account.target(self.conflicts_of(key, order)).1);
+        let units = self.of_sale(voucher, sale);
+        let units = units.map(|(key, order)| order.account.target(self.conflicts_of(key, order)).1);
         units.fold(0, i64::saturating_add)
+    }
+
+    /// Those in the rows of its orders.
+    pub fn row_units_of(&self, voucher: &str, sale: &str) -> i64 {
+        let units = self.of_sale(voucher, sale).map(|(_, order)| order.row_units);
+        units.fold(0, i64::saturating_add)
+    }
+
+    fn of_sale(&self, voucher: &str, sale: &str) -> impl Iterator<Item = (&OrderKey, &Order)> {
+        let its = self.from(&OrderKey::of_sale(voucher, sale));
+        its.take_while(move |(key, _)| key.voucher == voucher && key.sale == sale)
     }
 
     pub fn references(&self) -> impl Iterator<Item = &str> {
@@ -182,10 +192,6 @@ impl Accounts {
         }
         let order = self.orders.entry(key).or_insert_with(|| Order::new(&event.key));
         order.read(event, is_known)
-    }
-
-    pub fn remove(&mut self, key: &OrderKey) {
-        self.orders.remove(key);
     }
 
     /// The units that an order keeps with a payment; 0 of one that is not looked at as a whole.

@@ -43,7 +43,7 @@ pub use books::{BookOrder, Books, Paid};
 use look::{Given, Look};
 pub use lost_shard::shards_of_sale;
 pub use questions::{About, Question, lose, ruled, said_by_row, said_by_server};
-use questions::{Findings, Incomplete, QuestionKind, agree};
+use questions::{Findings, Incomplete, QuestionKind, Repair, agree};
 use references::List;
 use report::Report;
 pub use report::Verdict;
@@ -270,21 +270,24 @@ impl<'c> Checker<'c> {
                 }
                 Ok(())
             };
-            self.write(&keys, change).await?;
+            let its = keys.iter().filter_map(|key| by.repaired.get(key));
+            let references = its.flat_map(Repair::references).cloned().collect();
+            self.write(&keys, &references, change).await?;
             written += keys.len();
         }
         for (key, server) in &by.agreed {
             let change = |accounts: &mut crate::accounts::Accounts| {
                 agree(accounts, key, server).then_some(()).ok_or(Refused::Changed)
             };
-            written += usize::from(self.write(&BTreeSet::from([key.clone()]), change).await?);
+            let (keys, none) = (BTreeSet::from([key.clone()]), BTreeSet::new());
+            written += usize::from(self.write(&keys, &none, change).await?);
         }
         for key in &by.lost {
             let change = |accounts: &mut crate::accounts::Accounts| {
                 lose(accounts, key).then_some(()).ok_or(Refused::Changed)
             };
-            let is_written = self.write(&BTreeSet::from([key.clone()]), change).await?;
-            written += usize::from(is_written);
+            let (keys, none) = (BTreeSet::from([key.clone()]), BTreeSet::new());
+            written += usize::from(self.write(&keys, &none, change).await?);
         }
         for events in by.events.chunks(REPAIR_PIECE) {
             self.store.apply(events).await?;
@@ -298,9 +301,10 @@ impl<'c> Checker<'c> {
     async fn write(
         &self,
         keys: &BTreeSet<OrderKey>,
+        references: &BTreeSet<String>,
         change: impl Fn(&mut crate::accounts::Accounts) -> Result<(), Refused>,
     ) -> Result<bool> {
-        match self.store.rule(keys, RULED_BY, change).await? {
+        match self.store.rule(keys, references, RULED_BY, change).await? {
             Ok(_) => Ok(true),
             Err(Refused::Changed) => Ok(false),
             Err(refused @ Refused::Lacks(_)) => bail!("{}", refused.text()),

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use domain::account::Unclear;
 use domain::resolve::{Answer, Resolution, ServerStep, plan};
 use domain::rulings::{Wanted, rule};
 use domain::server_state::Server;
@@ -179,17 +180,18 @@ impl Desk<'_> {
             "voucher {} is not managed: --accept takes the order as the database has it",
             sanitize(&key.voucher)
         );
-        let (mut source, shown, server) = self.look(key).await?;
+        let (mut source, shown, server, references) = self.look(key).await?;
         let order = shown.get(key).context("the order is gone: look again")?;
         println!("in the database: {}", sanitize(&said_by_row(order, shown.conflicts(key))));
         println!("on the server: {}", sanitize(&said_by_server(&server)));
         let others = |reference: &String| shown.others(key, reference);
-        if let Some(reference) = order.account.shared(others) {
-            bail!(
-                "nothing was done: payment {} is of several orders, say first whose it is: check \
-                 prints the command",
-                sanitize(reference)
-            );
+        if let Some((reference, unclear)) = order.account.unclear(others) {
+            let what = match unclear {
+                Unclear::Whose => "is of several orders, say first whose it is",
+                Unclear::Units => "is not said to be of one number of units, say that first",
+            };
+            let reference = sanitize(reference);
+            bail!("nothing was done: payment {reference} {what}: check prints the command");
         }
         let plan = plan(&order.account, &server, answer, others);
         if let Answer::Keep(Some(units)) | Answer::Refunded { kept: units } = answer {
@@ -226,7 +228,7 @@ impl Desk<'_> {
             accounts.insert(key.clone(), next);
             Ok(())
         };
-        let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
+        let ruled = self.rule(&BTreeSet::from([key.clone()]), &references, change).await?;
         if let Some(step) = &plan.after {
             on_server(&mut source, key, step).await?;
         }
@@ -249,7 +251,8 @@ impl Desk<'_> {
         let change = |accounts: &mut Accounts| {
             shard::accept(accounts, key).then_some(()).ok_or(Refused::Changed)
         };
-        let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
+        let (keys, none) = (BTreeSet::from([key.clone()]), BTreeSet::new());
+        let ruled = self.rule(&keys, &none, change).await?;
         println!("order {} is accepted as it is", sanitize(&key.order));
         tell(&ruled);
         Ok(())
@@ -281,7 +284,7 @@ impl Desk<'_> {
             }
             Ok(())
         };
-        let ruled = self.rule(&users, change).await?;
+        let ruled = self.rule(&users, &BTreeSet::from([reference.to_owned()]), change).await?;
         tell(&ruled);
         Ok(())
     }
@@ -290,9 +293,10 @@ impl Desk<'_> {
     async fn rule(
         &self,
         keys: &BTreeSet<OrderKey>,
+        references: &BTreeSet<String>,
         change: impl Fn(&mut Accounts) -> Result<(), Refused>,
     ) -> Result<Ruled> {
-        let ruled = self.store.rule(keys, &self.name(), change).await?;
+        let ruled = self.store.rule(keys, references, &self.name(), change).await?;
         ruled.map_err(|refused| anyhow!("{}", refused.text()))
     }
 
@@ -313,14 +317,25 @@ impl Desk<'_> {
         Ok(source)
     }
 
-    /// The streams, the account, and what the server says of an order.
-    async fn look(&self, key: &OrderKey) -> Result<(Source, Accounts, Server<String>)> {
+    /// The streams, the account, what the server says of an order, and all payments that either
+    /// side names.
+    async fn look(
+        &self,
+        key: &OrderKey,
+    ) -> Result<(Source, Accounts, Server<String>, BTreeSet<String>)> {
         let mut link = Target::find(self.site.server.place()?).await?.connect().await?;
         let mut source = self.paired_source(&mut link, &key.voucher).await?;
-        let accounts = self.store.accounts(&BTreeSet::from([key.clone()])).await?;
-        let references = accounts.references().map(str::to_owned).collect();
-        let server = ask_server(&mut source, key, references).await?;
-        Ok((source, accounts, server))
+        let mut references = BTreeSet::new();
+        loop {
+            let accounts = self.store.accounts(&BTreeSet::from([key.clone()]), &references).await?;
+            references.extend(accounts.references().map(str::to_owned));
+            let server = ask_server(&mut source, key, &references).await?;
+            let booked = server.order.as_ref().and_then(|order| order.reference.clone());
+            // What the book alone names is looked at in the database, too.
+            if booked.is_none_or(|booked| !references.insert(booked)) {
+                return Ok((source, accounts, server, references));
+            }
+        }
     }
 
     fn confirm(&self) -> Result<()> {

@@ -147,3 +147,127 @@ fn a_payment_of_a_cart_and_another_order_is_the_whole_carts() {
     expect(&shop, &[], 0, &["\nCONSISTENT: 2 orders with 2 units"]);
     assert_eq!(shop.refunds("wx-1"), 0);
 }
+
+impl Shop {
+    /// Answers the first question of a check by the command that it prints.
+    fn answers(&self, options: &[&str], words: &str) -> String {
+        let told = expect(self, options, 1, &[words]);
+        let mut lines = told.lines().filter(|line| line.contains(words));
+        let command = lines.find_map(|line| line.split_once(": seckill-worker "));
+        self.pasted(&format!("seckill-worker {}", command.expect("a command").1))
+    }
+
+    /// What rows say of their conflicts.
+    fn conflicts(&self) -> Vec<String> {
+        let columns = ["COALESCE(conflict, '')"];
+        self.database.texts(columns, "FROM seckill_orders").into_iter().flatten().collect()
+    }
+}
+
+/// The server has other units on record, and says them again whenever it is asked.
+#[test]
+fn units_that_an_operator_has_said_stay() {
+    let shop = Shop::of("a 5 HOLD 600000 LIMIT 5");
+    assert_eq!(shop.run("SECKILL.TRY a ann 1 UNITS 2"), Value::Int(0));
+    shop.pay("a ann 1", "wx-1 UNITS 2", 1);
+    shop.drain(&[]);
+    let options = shop.list("ref,units,refunded\nwx-1,1,0\n");
+    let options = options.each_ref().map(String::as_str);
+    shop.answers(&options, "2 units; 1 in the list");
+    shop.resolves(&["1", "--keep"], 0, &["order 1 is kept with 1 units"]);
+    shop.drain(&[]);
+    expect(&shop, &options, 0, &["\nCONSISTENT: "]);
+    assert_eq!(shop.refunds("wx-1"), 0);
+}
+
+/// Which of two numbers was paid is no question of whether the customer has the order.
+#[test]
+fn two_numbers_of_units_are_asked_by_the_number() {
+    let shop = Shop::of("a 5 HOLD 600000 LIMIT 5");
+    for units in [3, 2] {
+        shop.pay("a ann 1", &format!("wx-1 UNITS {units}"), 0);
+    }
+    shop.once(&[]).summary_with(4);
+    shop.resolves(&["--payment", "wx-1", "--refund"], 1, &["say first of how many units"]);
+    assert_eq!(shop.run("SECKILL.TRY a ann 1 UNITS 2"), Value::Int(0));
+    shop.pay("a ann 1", "wx-1 UNITS 2", 1);
+    shop.once(&[]).summary_with(4);
+    shop.resolves(&["1", "--keep"], 1, &["is not said to be of one number of units"]);
+    shop.answers(&[], "said to be of several numbers of units; 2 units on the server's record");
+    expect(&shop, &[], 0, &["\nCONSISTENT: "]);
+    assert_eq!((shop.refunds("wx-1"), shop.conflicts()), (0, vec![String::new()]));
+    shop.drain(&[]);
+}
+
+/// One part of a cart was released before the payment, which says no units: it is refunded by this
+/// part, and not as a whole beside the other.
+#[test]
+fn a_part_of_a_cart_that_is_late_is_asked_by_its_units() {
+    let shop = Shop::of("a 5 HOLD 600000, b 5 HOLD 600000");
+    ["a", "b"].iter().for_each(|voucher| shop.buy(voucher, "ann", "1"));
+    assert_eq!(shop.run("SECKILL.CANCEL b ann 1"), Value::Int(1));
+    shop.pay("a ann 1", "wx-1", 1);
+    shop.pay("b ann 1", "wx-1", 3);
+    shop.once(&[]).summary_with(4);
+    for answer in ["--release", "--refunded"] {
+        let words = ["nothing was done: payment wx-1 is not said to be of one number of units"];
+        shop.resolves(&["1", "--voucher", "b", answer], 1, &words);
+    }
+    assert_eq!(shop.refunds("wx-1"), 0);
+    shop.answers(&[], "as a whole, beside other parts of its cart; 1 units of the order");
+    expect(&shop, &[], 0, &["\nCONSISTENT: "]);
+    assert_eq!((shop.refunds("wx-1"), shop.conflicts()), (1, vec![String::new(); 2]));
+    shop.drain(&[]);
+}
+
+/// The entries of an order, or of its payment, were lost, and the payment is another order's: it is
+/// asked whose it is, before a unit of it is refunded.
+#[test]
+fn a_payment_that_only_the_server_tells_is_asked_first() {
+    for is_order_read in [false, true] {
+        let shop = Shop::of("a 5 HOLD 600000, b 5 HOLD 600000");
+        shop.buy("a", "ann", "1");
+        shop.pay("a ann 1", "wx-1 UNITS 1", 1);
+        if is_order_read {
+            shop.buy("b", "ben", "2");
+        }
+        shop.drain(&[]);
+        if !is_order_read {
+            shop.buy("b", "ben", "2");
+        }
+        shop.pay("b ben 2", "wx-1 UNITS 1", 1);
+        ["stream.orders", "stream.orders.confirmed"].iter().for_each(|stream| {
+            shop.run(&format!("XTRIM {stream} MAXLEN 0"));
+        });
+        if is_order_read {
+            shop.resolves(&["2", "--release"], 1, &["look again"]);
+        }
+        shop.once(&[]).summary_with(4);
+        assert_eq!(shop.refunds("wx-1"), 0);
+        shop.answers(&[], "payment wx-1 is of several orders");
+        shop.resolves(&["2", "--release"], 0, &["order 2 is released"]);
+        shop.drain(&[]);
+        expect(&shop, &[], 0, &["\nCONSISTENT: "]);
+        let live: Vec<_> = shop.rows().into_values().map(|row| row.units).collect();
+        assert_eq!((shop.refunds("wx-1"), live), (0, vec![1, 0]));
+    }
+}
+
+/// Another order with the payment of one that was ruled: what its row says is what the sum has.
+#[test]
+fn sums_are_of_what_rows_say() {
+    let shop = Shop::of("a 5 HOLD 600000, b 5 HOLD 600000");
+    shop.buy("a", "ann", "1");
+    shop.pay("a ann 1", "wx-1 UNITS 1", 1);
+    shop.drain(&[]);
+    // The resolve ends between its ruling and its step on the server.
+    shop.run("ACL SETUSER default -seckill.cancel");
+    shop.resolves(&["1", "--refunded"], 1, &["refuses SECKILL.CANCEL"]);
+    shop.run("ACL SETUSER default +@all");
+    shop.buy("b", "ben", "2");
+    shop.pay("b ben 2", "wx-1 UNITS 1", 1);
+    shop.once(&[]).summary_with(4);
+    assert_eq!(shop.run("SECKILL.CANCEL a ann 1"), Value::Int(1));
+    shop.once(&[]).summary_with(4);
+    assert_eq!((shop.units_sold("a"), shop.units_sold("b")), (0, 1));
+}

@@ -23,7 +23,9 @@ pub struct Order {
     pub deadline_ms: Option<i64>,
     /// When its row was made, unix milliseconds; 0 of one that has none yet.
     pub created_ms: i64,
-    /// Whether a conflict is in its row.
+    /// The units in its row, and whether a conflict is: what an order says now may be something
+    /// else since another order has its payment, or has it no more.
+    pub row_units: i64,
     pub has_conflict: bool,
 }
 

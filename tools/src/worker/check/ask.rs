@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::ptr;
 
+use domain::account::Unclear;
 use domain::resolve::{Answer, Question as Asked, plan, question};
 use domain::rows::Phase;
+use domain::server_state::Record;
 use domain::unmatched::{PaymentQuestion, payment_question};
 
 use super::questions::{
@@ -52,8 +54,9 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
     let asked = question(&order.account, server, others);
     let ruling = order.account.standing(conflicts);
     found.totals.ruled += usize::from(ruling.is_some());
-    // Of an order whose payment is several orders', it is asked first whose that is.
-    if asked.is_asked() && order.account.shared(others).is_none() {
+    // What is not clear of its payments is asked first.
+    let unclear = order.account.unclear(others).map(|(_, unclear)| unclear);
+    if asked.is_asked() && unclear.is_none() {
         let about = About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
         let rows = format!("{}{}", said_by_row(order, conflicts), whys(&asked));
         let answers = answers(accounts, one, order, &asked);
@@ -75,6 +78,11 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
             let units = payment.lines.count();
             found.results.insert(about, Some(units).filter(|units| *units != i64::MAX));
         }
+        if unclear == Some(Unclear::Units) && (payment.is_whole() || payment.is_stated_otherwise())
+        {
+            ask_units((key, reference), order, server.records.get(reference), found);
+            continue;
+        }
         let Some(asked) = payment_question(&order.account, server, reference, others) else {
             continue;
         };
@@ -88,6 +96,28 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
         let answers = vec!["refund".to_owned(), "refunded".to_owned()];
         found.questions.insert(about, Question { rows: rows.to_owned(), server, answers });
     }
+}
+
+/// Asks for how many units a payment is: no entry tells, or not all tell the same.
+fn ask_units(
+    (key, reference): (&OrderKey, &String),
+    order: &Order,
+    record: Option<&Record>,
+    found: &mut Findings,
+) {
+    let about = About { kind: QuestionKind::Units, key: key.clone(), reference: reference.clone() };
+    let stated = order.account.payments.get(reference).and_then(|it| it.stated.units());
+    let rows = match stated {
+        Some(_) => "it was said to be of several numbers of units",
+        None => "it is to be refunded as a whole, beside other parts of its cart",
+    };
+    let recorded = record.and_then(|record| record.units);
+    let (units, of) = match recorded {
+        Some(units) => (units, "on the server's record"),
+        None => (stated.unwrap_or(order.account.row.asked.max(1)), "of the order"),
+    };
+    let (server, answers) = (format!("{units} units {of}"), vec![format!("units {units}")]);
+    found.questions.insert(about, Question { rows: rows.to_owned(), server, answers });
 }
 
 fn count(totals: &mut Comparison, side: usize, live: Option<(bool, i64)>) {

@@ -342,7 +342,7 @@ impl Look {
             if *voucher != books.voucher {
                 continue;
             }
-            let sum = self.ledger.accounts.units_of(voucher, sale);
+            let sum = self.ledger.accounts.row_units_of(voucher, sale);
             if *units != sum {
                 differs(sale, format!("{sum} units of orders, {units} in the sum"), String::new());
             }

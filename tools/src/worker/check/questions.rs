@@ -226,7 +226,8 @@ pub struct Comparison {
 }
 
 impl Repair {
-    /// The order with what the book says, if that changes it and leaves no conflict here.
+    /// The order with what the book says, if that changes it and contradicts nothing but what is
+    /// asked by name.
     pub fn joined(
         &self,
         accounts: &Accounts,
@@ -240,29 +241,20 @@ impl Repair {
         Some(Order { account, ..order.clone() })
     }
 
-    /// Joins what the book says, if that leaves no conflict here or for another order. True if it
-    /// changes anything.
+    /// Joins what the book says. True if it changes anything.
     pub fn apply(&self, accounts: &mut Accounts, key: &OrderKey) -> bool {
         let order = accounts.get(key);
         let Some(mut order) = self.joined(accounts, key, order) else { return false };
-        let known = accounts.get(key).cloned();
         order.join_reason(self.reason);
         order.deadline_ms = order.deadline_ms.max(self.deadline_ms);
-        let references: Vec<String> = order.account.payments.keys().cloned().collect();
         accounts.insert(key.clone(), order);
-        // Nor a conflict of another order with the reference.
-        let is_worse = references.iter().any(|reference| {
-            accounts
-                .users_of(reference)
-                .any(|other| other != key && accounts.conflicts(other).has(Conflicts::REFERENCE))
-        });
-        if is_worse {
-            match known {
-                Some(known) => accounts.insert(key.clone(), known),
-                None => accounts.remove(key),
-            }
-        }
-        !is_worse
+        true
+    }
+
+    /// The payments that the server names.
+    pub fn references(&self) -> impl Iterator<Item = &String> {
+        let booked = self.server.order.as_ref().and_then(|order| order.reference.as_ref());
+        self.server.records.keys().chain(booked)
     }
 }
 

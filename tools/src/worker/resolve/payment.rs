@@ -13,7 +13,7 @@ use super::{Desk, is_meant, named, tell};
 use crate::accounts::{Accounts, Order};
 use crate::options::Resolve;
 use crate::order_events::OrderKey;
-use crate::store::Refused;
+use crate::store::{Refused, Ruled};
 
 impl Desk<'_> {
     /// Decides about a payment.
@@ -53,7 +53,7 @@ impl Desk<'_> {
             late(accounts, key, reference)?;
             Ok(())
         };
-        let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
+        let ruled = self.rule_of(key, reference, change).await?;
         println!("payment {} is to be refunded", sanitize(reference));
         tell(&ruled);
         Ok(())
@@ -69,14 +69,26 @@ impl Desk<'_> {
             payment.ruled_elsewhere = payment.ruled_elsewhere.union(&rest);
             Ok(())
         };
-        let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
+        let ruled = self.rule_of(key, reference, change).await?;
         println!("payment {} was refunded", sanitize(reference));
         tell(&ruled);
         Ok(())
     }
 
+    /// Writes what was decided of a payment of an order; it may end a conflict of others with it.
+    async fn rule_of(
+        &self,
+        key: &OrderKey,
+        reference: &str,
+        change: impl Fn(&mut Accounts) -> Result<(), Refused>,
+    ) -> Result<Ruled> {
+        let mut keys = self.store.users_of(reference).await?;
+        keys.insert(key.clone());
+        self.rule(&keys, &BTreeSet::from([reference.to_owned()]), change).await
+    }
+
     async fn refund_on_server(&self, key: &OrderKey, reference: &str) -> Result<()> {
-        let (mut source, shown, _) = self.look(key).await?;
+        let (mut source, shown, ..) = self.look(key).await?;
         let order = shown.get(key).context("the payment is gone: look again")?;
         let payment = order.account.payments.get(reference);
         let payment = payment.context("the payment is gone: look again")?;
@@ -85,6 +97,11 @@ impl Desk<'_> {
             "nothing was done: payment {} pays order {}: resolve the order",
             sanitize(reference),
             sanitize(&key.order)
+        );
+        ensure!(
+            !payment.is_stated_otherwise(),
+            "nothing was done: say first of how many units payment {} is, by --units",
+            sanitize(reference)
         );
         self.confirm()?;
         let mut confirm = cmd("SECKILL.CONFIRM");
@@ -120,7 +137,7 @@ impl Desk<'_> {
             accounts.insert(key.clone(), next);
             Ok(())
         };
-        let ruled = self.rule(&BTreeSet::from([key.clone()]), change).await?;
+        let ruled = self.rule_of(key, reference, change).await?;
         println!("payment {} is of {units} units", sanitize(reference));
         tell(&ruled);
         Ok(())

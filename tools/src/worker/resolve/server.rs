@@ -1,5 +1,7 @@
 //! What a resolve asks the server, and what it does there. Each command is safe to repeat.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, anyhow, bail};
 use domain::integer;
 use domain::key_names::{
@@ -21,7 +23,7 @@ use crate::source::Source;
 pub async fn ask_server(
     source: &mut Source,
     key: &OrderKey,
-    references: Vec<String>,
+    references: &BTreeSet<String>,
 ) -> Result<Server<String>> {
     let Ok(naming) = source.naming(key.voucher.as_bytes()) else {
         bail!("the braces in voucher {} are not a hash tag", sanitize(&key.voucher))

@@ -68,7 +68,7 @@ impl Desk<'_> {
                 let all = piece.iter().all(|key| ruled(accounts, key));
                 all.then_some(()).ok_or(Refused::Changed)
             };
-            self.rule(&piece, change).await?;
+            self.rule(&piece, &BTreeSet::new(), change).await?;
         }
         Ok(())
     }

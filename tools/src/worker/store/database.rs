@@ -221,7 +221,7 @@ impl Store {
             let mut open = self.begin().await?;
             open.mark().await?;
             match open.execute(&insert).await.map_err(Fault::from) {
-                Ok(()) | Err(Fault::Refused(_)) => open.back().await?,
+                Ok(_) | Err(Fault::Refused(_)) => open.back().await?,
                 Err(fault) => return Err(fault),
             }
             let (version, table) = (fastrand::i64(i64::MIN..0), self.tables.named("migrations"));

@@ -221,7 +221,8 @@ impl Store {
         let rows = new.into_iter().map(|event| vec![Arg::Text(event), Arg::Text("run")]);
         let mut insert = self.tables().insert_into("settings", "name, value", rows);
         insert.or_nothing("name");
-        Ok(open.execute(&insert).await?)
+        open.execute(&insert).await?;
+        Ok(())
     }
 }
 

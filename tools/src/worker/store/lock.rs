@@ -157,7 +157,12 @@ impl Store {
 impl After<'_> {
     /// Is there anything to write of its row?
     pub fn is_changed(&self) -> bool {
-        self.before.is_none_or(|before| before.order != *self.order)
+        let (order, has_conflict) = (self.order, !self.view.conflicts.is_none());
+        let is_same = |before: &Before| {
+            let says = (order.row_units, order.has_conflict);
+            before.order == *order && says == (self.view.units, has_conflict)
+        };
+        !self.before.is_some_and(is_same)
     }
 }
 

@@ -27,7 +27,7 @@ pub const PAYMENT_COLUMNS: &str = "ref, voucher_id, sale_id, order_id, user_id, 
 /// What is read of an order and of a payment, as texts. Numbers and words of the worker's own are
 /// one, by CONCAT: CONCAT_WS of SQLite 3.46 drops empty texts.
 pub const ORDER_VALUES: &str = "voucher_id, sale_id, order_id, user_id, joined, ruling, \
-     CONCAT(created_ms, ' ', COALESCE([deadline_ms], ''), ' ', COALESCE(conflict, ''))";
+     CONCAT(created_ms, ' ', COALESCE([deadline_ms], ''), ' ', COALESCE(conflict, ''), ' ', units)";
 pub const PAYMENT_VALUES: &str = "ref, voucher_id, sale_id, order_id, user_id, \
      CONCAT(confirmed, ' ', flags, ' ', had, ' ', COALESCE([stated], ''), ' ', released, ' ', \
      elsewhere, ' ', ruled_elsewhere, ' ', refunded)";
@@ -42,6 +42,7 @@ const UNMATCHED: i64 = 8;
 const OF_RELEASED: i64 = 16;
 const NOTHING: i64 = 32;
 const SEVERAL: i64 = 64;
+const RULED: i64 = 128;
 
 /// The word in the column of an order of which only payments are known.
 const UNKNOWN: &str = "unknown";
@@ -200,8 +201,9 @@ pub fn read_order(values: &mut Values<'_>) -> sqlx::Result<(OrderKey, Order)> {
     let mut words = values.text()?.split(' ');
     let mut word = || words.next().ok_or_else(|| odd("words"));
     let (created_ms, deadline_ms) = (number(word()?)?, maybe_number(word()?)?);
-    let has_conflict = !word()?.is_empty();
-    let mut order = Order { reason, deadline_ms, created_ms, has_conflict, ..Order::default() };
+    let (has_conflict, row_units) = (!word()?.is_empty(), number(word()?)?);
+    let mut order = Order { reason, deadline_ms, created_ms, ..Order::default() };
+    (order.row_units, order.has_conflict) = (row_units, has_conflict);
     order.account.shop = shop;
     (order.account.rulings, order.account.ruling) = (rulings, ruling);
     if key.is_managed() {
@@ -297,7 +299,6 @@ impl<'p> PaymentRow<'p> {
     /// In the order of the columns.
     pub fn args(&self, now_ms: i64) -> Vec<Arg<'_>> {
         let it = self.payment;
-        let is_several = matches!(it.stated, Stated::Several(_));
         let flags = [
             (it.pays, PAYS),
             (it.is_late, LATE),
@@ -305,7 +306,8 @@ impl<'p> PaymentRow<'p> {
             (it.is_unmatched, UNMATCHED),
             (it.is_of_released, OF_RELEASED),
             (it.is_nothing, NOTHING),
-            (is_several, SEVERAL),
+            (matches!(it.stated, Stated::Several(_)), SEVERAL),
+            (matches!(it.stated, Stated::Ruled(_)), RULED),
         ];
         let flags = flags.into_iter().filter(|(is_so, _)| *is_so).map(|(_, flag)| flag).sum();
         let [released, elsewhere, ruled_elsewhere, lines] = &self.units;
@@ -346,6 +348,7 @@ pub fn read_payment(values: &mut Values<'_>) -> sqlx::Result<(OrderKey, String, 
         had,
         stated: match stated {
             None => Stated::Never,
+            Some(units) if has(RULED) => Stated::Ruled(units),
             Some(units) if has(SEVERAL) => Stated::Several(units),
             Some(units) => Stated::Once(units),
         },

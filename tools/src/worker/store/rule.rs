@@ -122,11 +122,16 @@ impl Store {
         Ok(ledger)
     }
 
-    /// The accounts of some orders, with all their payments and what these are to others.
-    pub async fn accounts(&self, keys: &BTreeSet<OrderKey>) -> Result<Accounts, Fault> {
+    /// The accounts of some orders, with all their payments, these and those of the rows, and what
+    /// they are to others.
+    pub async fn accounts(
+        &self,
+        keys: &BTreeSet<OrderKey>,
+        references: &BTreeSet<String>,
+    ) -> Result<Accounts, Fault> {
         let mut open = self.begin().await?;
         // The locks end with the transaction, which writes nothing.
-        let locked = self.lock(&mut open, &keys.iter().collect(), BTreeSet::new()).await?;
+        let locked = self.lock(&mut open, &keys.iter().collect(), references.clone()).await?;
         Ok(locked.accounts)
     }
 
@@ -166,16 +171,19 @@ impl Store {
 
     /// Changes the accounts of some orders in one transaction, writes the lines and the steps that
     /// follow, and notes each new ruling with who made it. `change` gets the accounts of all
-    /// orders with one of these ids, and what their payments are to others.
+    /// orders with one of these ids, and what their payments, and these that they may get, are to
+    /// others.
     pub async fn rule(
         &self,
         keys: &BTreeSet<OrderKey>,
+        references: &BTreeSet<String>,
         ruled_by: &str,
         change: impl Fn(&mut Accounts) -> Result<(), Refused>,
     ) -> Result<Result<Ruled, Refused>, Fault> {
         let mut tries = 0;
         loop {
-            let tried = timeout(ANSWER_WAIT, self.rule_once(keys, ruled_by, &change)).await;
+            let tried = self.rule_once(keys, references, ruled_by, &change);
+            let tried = timeout(ANSWER_WAIT, tried).await;
             tries += 1;
             match tried.unwrap_or_else(|_| Err(silent())) {
                 // Another transaction was in the way: a deadlock, or a row that both insert.
@@ -188,11 +196,12 @@ impl Store {
     async fn rule_once(
         &self,
         keys: &BTreeSet<OrderKey>,
+        references: &BTreeSet<String>,
         ruled_by: &str,
         change: &impl Fn(&mut Accounts) -> Result<(), Refused>,
     ) -> Result<Result<Ruled, Refused>, Fault> {
         let mut open = self.begin().await?;
-        let mut locked = self.lock(&mut open, &keys.iter().collect(), BTreeSet::new()).await?;
+        let mut locked = self.lock(&mut open, &keys.iter().collect(), references.clone()).await?;
         if let Err(refused) = change(&mut locked.accounts) {
             return Ok(Err(refused));
         }

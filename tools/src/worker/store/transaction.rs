@@ -133,9 +133,10 @@ impl Pool {
 }
 
 impl Open {
-    pub async fn execute(&mut self, statement: &Statement<'_>) -> sqlx::Result<()> {
+    /// Returns how many rows it has changed.
+    pub async fn execute(&mut self, statement: &Statement<'_>) -> sqlx::Result<u64> {
         each!(Self, self, open => {
-            whole(statement).execute(&mut **open).await.map(|_| ())
+            whole(statement).execute(&mut **open).await.map(|done| done.rows_affected())
         })
     }
 
