@@ -47,7 +47,8 @@ CREATE TABLE IF NOT EXISTS {prefix}payments (
     -- The entry of the confirmation, or a plus, or a minus.
     confirmed    {word 64} NOT NULL,
     -- 1 it paid the order, 2 late, 4 duplicate, 8 unmatched, 16 of an order that was released, 32
-    -- it is another order's, 64 said to be of several numbers of units.
+    -- it is another order's, 64 said to be of several numbers of units, 128 of so many by an
+    -- operator.
     flags        {number} NOT NULL,
     -- The most units that the order had when it was paid, and what was said of the payment's.
     had          {number} NOT NULL,

@@ -145,7 +145,7 @@ impl Accounts {
         units.fold(0, i64::saturating_add)
     }
 
-    /// Those in the rows of its orders.
+    /// What its rows say that they have.
     pub fn row_units_of(&self, voucher: &str, sale: &str) -> i64 {
         let units = self.of_sale(voucher, sale).map(|(_, order)| order.row_units);
         units.fold(0, i64::saturating_add)

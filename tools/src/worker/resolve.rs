@@ -258,37 +258,6 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// A payment of several orders is one's, with the other parts of its cart.
-    async fn own(&self, key: &OrderKey, reference: &str) -> Result<()> {
-        let users = self.store.users_of(reference).await?;
-        let is_used = users.contains(key);
-        ensure!(is_used, "order {} has no payment {}", sanitize(&key.order), sanitize(reference));
-        println!("payment {} is of order {}", sanitize(reference), sanitize(&key.order));
-        let is_its = |other: &OrderKey| other == key || key.owner().is_of_cart(&other.owner());
-        for other in users.iter().filter(|other| !is_its(other)) {
-            let OrderKey { order, voucher, user, .. } = other;
-            let other = format!("order {order} of {user} for voucher {voucher}");
-            println!("nothing of it is of {}", sanitize(&other));
-        }
-        self.confirm()?;
-        let change = |accounts: &mut Accounts| {
-            let now: BTreeSet<OrderKey> = accounts.users_of(reference).cloned().collect();
-            if now != users {
-                return Err(Refused::Changed);
-            }
-            for other in users.iter().filter(|other| !is_its(other)) {
-                let order = accounts.get_mut(other).ok_or(Refused::Changed)?;
-                let payment = order.account.payments.get_mut(reference);
-                payment.ok_or(Refused::Changed)?.is_nothing = true;
-                order.account.rulings = order.account.rulings.saturating_add(1);
-            }
-            Ok(())
-        };
-        let ruled = self.rule(&users, &BTreeSet::from([reference.to_owned()]), change).await?;
-        tell(&ruled);
-        Ok(())
-    }
-
     /// Writes what was decided.
     async fn rule(
         &self,

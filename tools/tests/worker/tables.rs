@@ -130,3 +130,37 @@ fn a_column_is_changed_beside_a_worker() {
     assert!(!worker.log().contains("can't be written"), "{}", worker.log());
     shop.check();
 }
+
+/// A trigger of the application leaves out rows of the worker's table, and tells nobody: the entry is
+/// acknowledged only once its row is there.
+#[test]
+fn a_row_that_a_trigger_leaves_out_is_not_acknowledged() {
+    for shop in Shop::on_each("phone 10 HOLD 600000") {
+        let (left_out, ended) = match shop.database.kind {
+            Kind::Sqlite => (
+                "CREATE TRIGGER t BEFORE INSERT ON seckill_orders WHEN NEW.user_id = 'ben'
+                 BEGIN SELECT RAISE(IGNORE); END",
+                "DROP TRIGGER t",
+            ),
+            Kind::Postgres => (
+                "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                 IF NEW.user_id = 'ben' THEN RETURN NULL; END IF; RETURN NEW; END $$;
+                 CREATE TRIGGER t BEFORE INSERT OR UPDATE ON seckill_orders
+                 FOR EACH ROW EXECUTE FUNCTION f()",
+                "DROP TRIGGER t ON seckill_orders",
+            ),
+            // Their triggers can only refuse.
+            Kind::MariaDb | Kind::MySql => continue,
+        };
+        shop.drain(&[]);
+        shop.sql(left_out);
+        shop.buy("phone", "ann", "o1");
+        shop.buy("phone", "ben", "o2");
+        let worker = shop.once(&[]);
+        assert_eq!(worker.summary_with(3)["parked"], 1);
+        assert_eq!((shop.row_count(), shop.units_sold("phone")), (1, 1));
+        shop.sql(ended);
+        shop.drain(&[]);
+        shop.check();
+    }
+}

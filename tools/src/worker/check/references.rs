@@ -57,7 +57,7 @@ impl List {
             has_refunded: columns[2].is_some(),
             ..Self::default()
         };
-        let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+        let mut lines: BTreeMap<String, (usize, String)> = BTreeMap::new();
         // The reader's own count of lines is wrong after empty ones, and where they end by CR LF.
         let (mut line, mut counted) = (1, 0);
         let mut records: Vec<csv::StringRecord> = file.records().collect::<Result<_, _>>()?;
@@ -84,10 +84,11 @@ impl List {
                 }
             };
             let (units, refunded) = (number(1, 1)?, number(2, 0)?);
-            if let Some(first) = lines.insert(reference.to_owned(), line)
-                && !list.has_units
-            {
-                bail!("lines {first} and {line} have the same ref, and there is no column units");
+            let cell = field(0).unwrap_or_default().to_owned();
+            if let Some((first, other)) = lines.insert(reference.to_owned(), (line, cell.clone())) {
+                let about = format!("lines {first} and {line} have");
+                ensure!(other == cell, "{about} refs that differ only by spaces around them");
+                ensure!(list.has_units, "{about} the same ref, and there is no column units");
             }
             let sum = |known: Option<i64>, more: Option<i64>| match (known, more) {
                 (Some(known), Some(more)) => Some(known.saturating_add(more)),
@@ -142,6 +143,7 @@ mod tests {
             (b"ref\n\"p1\np2\n", "a quote is not closed"),
             (b"\"ref\np1\n", "must name a column ref"),
             (b"ref,units,Ref\na,1,b\n", "a column ref twice"),
+            (b"ref,units\na,1\na ,1\n", "lines 2 and 3 have refs that differ only by spaces"),
             (b"ref,units\na,1\nb\n", "line 3: \"\" is no number from 1"),
             (b"ref,units\r\na,1\r\n\r\n\r\nb,x\r\n", "line 5: \"x\" is no number from 1"),
             (b"ref,units\n\"a\nb\",1\nc,0\n", "line 4: \"0\" is no number from 1"),
