@@ -131,8 +131,8 @@ fn a_column_is_changed_beside_a_worker() {
     shop.check();
 }
 
-/// A trigger of the application leaves out rows of the worker's table, and tells nobody: the entry is
-/// acknowledged only once its row is there.
+/// A trigger of the application leaves out rows of the worker's table, and tells nobody: the entry
+/// is acknowledged only once its row is there.
 #[test]
 fn a_row_that_a_trigger_leaves_out_is_not_acknowledged() {
     for shop in Shop::on_each("phone 10 HOLD 600000") {

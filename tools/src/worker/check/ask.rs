@@ -32,12 +32,17 @@ impl Compared<'_> {
     }
 }
 
-/// What is asked about an order and its payments.
+/// What is asked about an order and its payments. What is counted is what the database has, not
+/// what it will have once all is repaired.
 pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
     let (key, server) = (one.key.as_ref(), &one.repair.server);
     let booked = server.order.as_ref();
     let live = booked.filter(|it| matches!(it.phase, Phase::Held | Phase::Sold));
     count(&mut found.totals, 0, live.map(|it| (it.phase == Phase::Held, it.units)));
+    let (read, of_row) = one.read;
+    let of_row = of_row.map(|order| order.account.target(read.conflicts_of(key, order)));
+    let of_row = of_row.filter(|(_, units)| *units > 0);
+    count(&mut found.totals, 1, of_row.map(|(phase, units)| (phase == Phase::Held, units)));
     let Some(order) = one.order(accounts) else {
         if booked.is_some() {
             let about =
@@ -48,8 +53,6 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
         return;
     };
     let conflicts = accounts.conflicts_of(key, order);
-    let (phase, units) = order.account.target(conflicts);
-    count(&mut found.totals, 1, (units > 0).then_some((phase == Phase::Held, units)));
     let others = |reference: &String| accounts.others(key, reference);
     let asked = question(&order.account, server, others);
     let ruling = order.account.standing(conflicts);

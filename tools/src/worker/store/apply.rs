@@ -177,8 +177,8 @@ impl Store {
                     insert.or_change(key, others.map(|name| (name, String::new())));
                 }
                 let written = open.execute(&insert).await?;
-                // A trigger or a rule can leave out a row, which no database calls an error. MySQL's
-                // can't, and it counts rows that are there otherwise.
+                // A trigger or a rule can leave out a row, which no database calls an error.
+                // MySQL's can't, and it counts rows that are there otherwise.
                 let is_counted = !are_there || self.tables().dialect() != Dialect::MySql;
                 if is_counted && written < count {
                     let text = format!("it has left out rows of the worker's table {table}");
