@@ -84,7 +84,7 @@ fn give_homes<R: Ord + Clone, I: Copy + Eq>(
     }
 }
 
-/// Rules that a payment of an order is for so many units, 1 or more, as the provider says. A ruling
+/// Rules that a payment of an order is for so many units, 0 or more, as the provider says. A ruling
 /// that stands keeps what it keeps, if that is paid and no other order's: all other units are due.
 /// No entry and no record says otherwise later.
 pub fn rule_units<R: Ord + Clone, I: Copy + Eq>(

@@ -124,6 +124,23 @@ fn a_cart_that_was_paid_for_more_units_is_answered_by_a_part() {
     shop.resolves(&["--payment", "wx-1", "--units", "2"], 1, &[text, "--voucher=b"]);
 }
 
+/// Fewer units were paid than the cart's parts have, so one of them was not paid at all.
+#[test]
+fn a_cart_that_was_paid_for_fewer_units_is_answered_by_its_parts() {
+    let shop = Shop::of("a 5 HOLD 600000, b 5 HOLD 600000");
+    shop.buys_cart(&["a", "b"], "ann", "1", "wx-1");
+    shop.drain(&[]);
+    let options = shop.list("ref,units\nwx-1,1\n");
+    let options = options.each_ref().map(String::as_str);
+    shop.answers(&options, "2 units; 1 in the list");
+    let told = expect(&shop, &options, 1, &["order 1 of ann for voucher a", "conflict h"]);
+    assert!(told.contains(" --release "), "{told}");
+    shop.resolves(&["1", "--voucher", "a", "--release"], 0, &["order 1 is released"]);
+    shop.drain(&[]);
+    expect(&shop, &options, 0, &["\nCONSISTENT: "]);
+    assert_eq!((shop.refunds("wx-1"), shop.units_sold("a"), shop.units_sold("b")), (0, 0, 1));
+}
+
 /// A payment of a cart that the server has for another order, too: it is the cart's, at all of its
 /// vouchers, and nothing of it is the other order's.
 #[test]

@@ -82,11 +82,12 @@ impl Look {
             if let (Some(paid), Some(units)) = (balance.paid, listed.units)
                 && paid != units
             {
-                // Of a cart one part has other units.
-                let part = users.iter().find_map(|key| {
-                    let its = accounts.payment(key, reference)?.units()?;
-                    let its = its.saturating_add(units).saturating_sub(paid);
-                    (its > 0).then_some((*key, its))
+                // Of a cart one part has other units: the first of the greatest, maybe more.
+                let its = |key: &&OrderKey| accounts.payment(key, reference)?.units();
+                let part = users.iter().min_by_key(|key| std::cmp::Reverse(its(key)));
+                let part = part.and_then(|key| {
+                    let its = its(key)?.saturating_add(units).saturating_sub(paid);
+                    Some((*key, its.max(0)))
                 });
                 let answers = part.iter().map(|(_, units)| format!("units {units}")).collect();
                 let key = part.map_or(*first, |(key, _)| key);

@@ -185,9 +185,10 @@ pub struct Resolve {
     #[arg(long, requires = "payment", conflicts_with = "order")]
     pub refund: bool,
 
-    /// The payment was for so many units, as the provider says
+    /// The payment was for so many units, as the provider says; 0 of a part of a cart that it was
+    /// not for
     #[arg(long, value_name = "UNITS", requires = "payment",
-        value_parser = number(1..=i64::MAX))]
+        value_parser = number(0..=i64::MAX))]
     pub units: Option<i64>,
 
     /// The provider refunded so many units more than were due, and that is right

@@ -137,7 +137,7 @@ impl Desk<'_> {
         self.confirm()?;
         let mut confirm = cmd("SECKILL.CONFIRM");
         confirm.arg(&key.voucher).arg(&key.user).arg(&key.order).arg("REF").arg(reference);
-        if let Some(units) = payment.stated.units() {
+        if let Some(units) = payment.stated.units().filter(|units| *units > 0) {
             confirm.arg("UNITS").arg(units);
         }
         confirm.arg("REFUND");
