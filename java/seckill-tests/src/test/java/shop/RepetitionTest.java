@@ -82,6 +82,20 @@ class RepetitionTest {
         assertThat(proxy.count("SECKILL.TRY")).isGreaterThan(2);
     }
 
+    /** Of several commands the first was done: nobody is told that nothing was. */
+    @Test
+    void after_the_first_step_a_refusal_does_not_say_that_nothing_was_done() {
+        try (SeckillClient impatient = client(Duration.ZERO)) {
+            answers("SECKILL.ORDER", "-LOADING and why");
+            assertThat(impatient.reserve("7", "alice", "o1").outcome()).isEqualTo(Outcome.UNKNOWN);
+            assertThat(impatient.order("7", "o1")).isPresent();
+            answers("SECKILL.DROP", ":2", "-BUSY and why");
+            Until.fails(() -> impatient.releaseAndDrop("7"), Code.NOANSWER);
+            answers("SECKILL.TRY", "-LOADING and why");
+            Until.fails(() -> impatient.reserve("7", "bob", "o2"), Code.NOTNOW);
+        }
+    }
+
     @Test
     void a_mistake_ends_the_repetitions() {
         answers("SECKILL.TRY", Proxy.LOSE, "-NOVOUCHER no stock key for this voucher");

@@ -80,9 +80,20 @@ public abstract sealed class SeckillCommand<T> permits Call, SeckillCommand.Step
                 }
                 CompletableFuture<U> second = step.after(reply, sender);
                 result.whenComplete((value, failed) -> second.cancel(false));
-                return second;
+                return second.exceptionally(this::behindTheFirst);
             }), result);
             return result;
+        }
+
+        /** What was done before stays done, also where the step that follows is known not to be. */
+        private U behindTheFirst(Throwable failed) {
+            SeckillException said = SeckillException.of(failed);
+            if (!(said instanceof SeckillException.NotNow)) {
+                throw said;
+            } else if (unanswered == null) {
+                throw new SeckillException.NoAnswer("NOANSWER " + said.getMessage(), said);
+            }
+            return unanswered;
         }
     }
 }
