@@ -41,7 +41,7 @@ class ListenersTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"throws", "leaves", "asksForIt", "fails"})
+    @ValueSource(strings = {"throws", "leaves", "asksForIt", "saysNothing", "fails"})
     void anInterruptOrAnErrorEndsOneCallAndNoListener(String how) throws Exception {
         AtomicInteger calls = new AtomicInteger();
         Application.work = event -> {
@@ -53,6 +53,12 @@ class ListenersTest {
                         Thread.currentThread().interrupt();
                         Thread.sleep(1);
                     }
+                    case "saysNothing" -> throw new IllegalStateException() {
+                        @Override
+                        public String getMessage() {
+                            throw new NullPointerException("whose row was it?");
+                        }
+                    };
                     default -> throw new StackOverflowError();
                 }
             }
@@ -141,6 +147,23 @@ class ListenersTest {
                 await().until(() -> Shop.calls(plain, "xreadgroup") > reads + 2);
             }
             assertThat(output).doesNotContain("can't read");
+        }
+    }
+
+    /** Zero is none: a read that waited as long as that would wait for ever. */
+    @Test
+    void withoutATimeOutOfItsConnectionAFailedEntryComesAgain() throws Exception {
+        AtomicInteger calls = new AtomicInteger();
+        Application.work = event -> {
+            if (calls.incrementAndGet() == 1) {
+                throw new IllegalStateException("once");
+            }
+        };
+        try (var context = Application.run(
+                Application.class, server, "spring.data.redis.timeout=0")) {
+            await().until(() -> reading(context) == 1);
+            sell(context, 1);
+            await().until(() -> shop(context).rows.size() == 1);
         }
     }
 

@@ -44,7 +44,7 @@ public final class Until {
                     }
                     if (method.getName().equals(where.get())) {
                         throw where.get().equals("onStop")
-                                ? new NoClassDefFoundError("an observer that is not all there")
+                                ? new AssertionError("an observer that is not content")
                                 : new IllegalStateException("an observer that throws");
                     }
                     return method.getReturnType() == boolean.class ? self == arguments[0] : null;

@@ -18,7 +18,7 @@ public record Observed(
         Observation observation = Observation.NOOP;
         try {
             observation = made.get();
-        } catch (RuntimeException | LinkageError failed) {
+        } catch (Throwable failed) {
             broken.accept(failed);
         }
         Observed observed = new Observed(observation, registry, broken);
@@ -29,7 +29,7 @@ public record Observed(
     public void tell(Consumer<Observation> call) {
         try {
             call.accept(observation);
-        } catch (RuntimeException | LinkageError failed) {
+        } catch (Throwable failed) {
             broken.accept(failed);
         }
     }

@@ -34,14 +34,23 @@ public final class Printable {
         });
     }
 
+    /** What a failure says of itself in one line; its class, if it fails at that, too. */
+    public static String said(Throwable failure) {
+        try {
+            return of(failure.toString());
+        } catch (Throwable silent) {
+            return failure.getClass().getName();
+        }
+    }
+
     /** A failure in one line, and behind it what has caused it in the end, which often says why. */
     public static String why(Throwable failure) {
         Throwable root = failure;
         for (int depth = 0; root.getCause() != null && depth < 10; depth++) {
             root = root.getCause();
         }
-        String said = failure.toString();
-        return of(said.endsWith(root.toString()) ? said : said + ": " + root);
+        String said = said(failure);
+        return said.endsWith(said(root)) ? said : said + ": " + said(root);
     }
 
     /** A failure and its causes, each in one line, with where they came from below. */
@@ -49,7 +58,7 @@ public final class Printable {
         StringBuilder lines = new StringBuilder();
         Throwable cause = failure;
         for (int depth = 0; cause != null && depth < 10; depth++, cause = cause.getCause()) {
-            lines.append(depth == 0 ? "" : "\nCaused by: ").append(of(cause.toString()));
+            lines.append(depth == 0 ? "" : "\nCaused by: ").append(said(cause));
             for (StackTraceElement frame : cause.getStackTrace()) {
                 lines.append("\n\tat ").append(frame);
             }

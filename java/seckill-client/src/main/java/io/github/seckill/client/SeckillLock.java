@@ -183,7 +183,7 @@ public class SeckillLock implements Lock {
         for (BiConsumer<SeckillLock, Thread> listener : listeners) {
             try {
                 listener.accept(this, holder);
-            } catch (RuntimeException broken) {
+            } catch (Throwable broken) {
                 // The others are told all the same.
             }
         }

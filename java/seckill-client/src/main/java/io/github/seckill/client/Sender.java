@@ -139,7 +139,7 @@ final class Sender implements AutoCloseable {
             } catch (SeckillException said) {
                 end(said);
             } catch (RuntimeException | Error broken) {
-                end(SeckillException.unexpected(broken.toString()));
+                end(SeckillException.unexpected(Printable.said(broken)));
             }
         }
 

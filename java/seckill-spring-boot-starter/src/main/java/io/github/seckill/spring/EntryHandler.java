@@ -135,7 +135,7 @@ record EntryHandler(
     }
 
     private static String reason(Throwable cause) {
-        String reason = cause.toString();
+        String reason = Printable.said(cause);
         return reason.substring(0, Math.min(reason.length(), REASON_LENGTH_MAX));
     }
 }

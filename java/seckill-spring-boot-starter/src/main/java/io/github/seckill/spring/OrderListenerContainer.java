@@ -57,6 +57,7 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
             connections.get();
             options.of(group);
             group.isStarted();
+            policy(group);
         });
     }
 
@@ -170,14 +171,14 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
             String group, String name, String tag, OrderListenerMethod.Group listeners,
             SeckillProperties.Listener own) {
         Map<String, Kind> streams = streams(listeners.methods(), tag);
-        String named = listeners.said().get("policy");
         EntryHandler handler = new EntryHandler(
-                listeners.methods(), new EntryDecoder(own.fields()),
-                named == null ? policy : beans.getBean(named, OrderFailurePolicy.class),
+                listeners.methods(), new EntryDecoder(own.fields()), policy(listeners),
                 observations, new FailureLog());
         LettuceConnectionFactory factory = connections.get();
-        // A read that waits for longer than the connection does would end as a failure.
-        Duration most = Duration.ofMillis(factory.getTimeout()).dividedBy(2);
+        // A read that waits for longer than the connection does would end as a failure, and one of
+        // no time would wait for ever, as a connection of no time-out does.
+        long patience = factory.getTimeout() > 0 ? factory.getTimeout() : Long.MAX_VALUE;
+        Duration most = Duration.ofMillis(Math.max(1, patience / 2));
         OrderListenerLoop loop = new OrderListenerLoop(
                 () -> GroupConsumer.connect(factory), group, name, streams, handler, own,
                 own.poll().compareTo(most) < 0 ? own.poll() : most);
@@ -186,6 +187,11 @@ public final class OrderListenerContainer implements SmartLifecycle, SmartInitia
             loop.run();
             running.remove(loop);
         }).start();
+    }
+
+    private OrderFailurePolicy policy(OrderListenerMethod.Group group) {
+        String named = group.said().get("policy");
+        return named == null ? policy : beans.getBean(named, OrderFailurePolicy.class);
     }
 
     /** The groups that have listeners. */
