@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.github.seckill.client.*;
 import io.github.seckill.spring.*;
+import io.github.seckill.test.SeckillServer;
 import java.time.Duration;
 import java.util.*;
 import java.util.stream.IntStream;
@@ -33,6 +34,11 @@ final class ListenerShop extends Shop {
     private final List<AnnotationConfigApplicationContext> contexts = new ArrayList<>();
 
     ListenerShop() {
+        this(SeckillServer.program());
+    }
+
+    ListenerShop(String program) {
+        super(program);
         factory.afterPropertiesSet();
         factory.start();
         redis = new StringRedisTemplate(factory);

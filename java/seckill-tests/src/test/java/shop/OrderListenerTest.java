@@ -16,7 +16,7 @@ import java.util.concurrent.*;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.*;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.*;
 import org.springframework.beans.factory.support.*;
 import org.springframework.data.redis.connection.stream.*;
 import org.springframework.data.redis.connection.stream.Consumer;
@@ -160,6 +160,31 @@ class OrderListenerTest {
         await().until(() -> recorder.handledIds().equals(List.of("placed a1")));
         assertThat(recorder.handled.get(0).entry().deliveries()).isEqualTo(2);
         await().until(() -> shop.pending(ORDERS).isEmpty());
+    }
+
+    /** By XNACK where the server has it: pending for a consumer without a name, idle for -1 ms. */
+    @ParameterizedTest
+    @MethodSource("shop.Shop#servers")
+    void whatAnotherProgramGivesBackIsTakenAtOnce(String program) {
+        try (ListenerShop other = new ListenerShop(program)) {
+            other.claimAfter = Duration.ofHours(1);
+            other.client.create("7", 5, SaleRules.none());
+            other.buy("7", "alice", "a1");
+            String back = program.contains("redis-8")
+                    ? "return redis.call('XNACK', KEYS[1], ARGV[1], 'FAIL', 'IDS', 1, id)"
+                    : "return #redis.call('XCLAIM', KEYS[1], ARGV[1], '', 0, id)";
+            long given = other.plain.eval(
+                    """
+                    redis.call('XGROUP', 'CREATE', KEYS[1], ARGV[1], 0)
+                    local read = redis.call(
+                        'XREADGROUP', 'GROUP', ARGV[1], 'program', 'STREAMS', KEYS[1], '>')
+                    local id = read[1][2][1][1]
+                    """ + back, ScriptOutputType.INTEGER, new String[] {ORDERS}, GROUP);
+            assertThat(given).isEqualTo(1);
+            other.start(RETRY, recorder);
+            await().until(() -> recorder.handledIds().contains("placed a1"));
+            await().until(() -> other.pending(ORDERS).isEmpty());
+        }
     }
 
     @Test
@@ -422,6 +447,11 @@ class OrderListenerTest {
         void on(OrderPlaced placed) {}
     }
 
+    static class WrongPolicy {
+        @SeckillOrderListener(group = "wrong", autoStartup = "off", policy = "nobody")
+        void on(OrderPlaced placed) {}
+    }
+
     @Test
     void listenersThatCanNotWorkAreRefusedAtTheStart() {
         assertThatThrownBy(() -> shop.start(RETRY, recorder, new PlacedOnly()))
@@ -432,6 +462,8 @@ class OrderListenerTest {
                 .hasMessageContaining("autoStartup of a listener can't be perhaps");
         assertThatThrownBy(() -> shop.start(RETRY, recorder, new WrongNumber()))
                 .hasMessageContaining("concurrency of a listener can't be two");
+        assertThatThrownBy(() -> shop.start(RETRY, recorder, new WrongPolicy()))
+                .hasMessageContaining("No bean named 'nobody'");
         // None of the others has begun.
         assertThat(shop.redis.hasKey(ORDERS)).isFalse();
     }

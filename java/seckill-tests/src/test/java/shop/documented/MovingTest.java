@@ -14,6 +14,7 @@ import java.util.concurrent.*;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.*;
 import org.junit.jupiter.api.condition.EnabledIf;
+import org.junit.jupiter.api.function.Executable;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.data.redis.connection.RedisStandaloneConfiguration;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
@@ -172,14 +173,14 @@ class MovingTest {
         await("sales").until(() -> SOLD.size() > before + 60);
     }
 
-    private void replaceOldest(Callable<Void> start) throws Exception {
+    private void replaceOldest(Executable start) throws Throwable {
         instances.remove().close();
-        start.call();
+        start.execute();
         awaitSales();
     }
 
     @Test
-    void everyOrderOfAShopThatMovesIsARow() throws Exception {
+    void everyOrderOfAShopThatMovesIsARow() throws Throwable {
         String page = Files.readString(Pages.ROOT.resolve("docs/moving.md"));
         String claim = "XAUTOCLAIM stream.orders g1 c1 0 0-0";
         String unblock = "CLIENT UNBLOCK <id> ERROR";
@@ -192,10 +193,7 @@ class MovingTest {
         startOld("c2");
         awaitSales();
         for (int i = 0; i < 2; i++) {
-            replaceOldest(() -> {
-                startNew();
-                return null;
-            });
+            replaceOldest(this::startNew);
         }
         run("SET seckill:stock:13 1000000");
         run("SECKILL.CREATE 13 ADOPT");
@@ -204,10 +202,7 @@ class MovingTest {
         isDown = true;
         awaitSales();
         for (String name : List.of("c1", "c2")) {
-            replaceOldest(() -> {
-                startOld(name);
-                return null;
-            });
+            replaceOldest(() -> startOld(name));
         }
         assertThat(run("XPENDING stream.orders g1").toString()).contains("[returned, ");
         isDown = false;

@@ -5,16 +5,15 @@ import io.github.seckill.spring.OrderEvent.StreamEntry;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.cluster.RedisClusterClient;
 import io.lettuce.core.codec.ByteArrayCodec;
-import io.lettuce.core.output.IntegerOutput;
+import io.lettuce.core.output.*;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.*;
-import java.util.stream.Collectors;
+import java.util.stream.*;
 import org.jspecify.annotations.Nullable;
 import org.springframework.data.domain.Range;
 import org.springframework.data.redis.connection.*;
 import org.springframework.data.redis.connection.RedisStreamCommands.XClaimOptions;
-import org.springframework.data.redis.connection.RedisStreamCommands.XPendingOptions;
 import org.springframework.data.redis.connection.lettuce.*;
 import org.springframework.data.redis.connection.stream.*;
 
@@ -71,15 +70,32 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
         List<ByteRecord> records = connection
                 .streamCommands().xReadGroup(Consumer.from(group, name), options, offsets);
         return records == null ? Map.of() : records.stream().collect(Collectors.groupingBy(
-                read -> new String(read.getRequiredStream(), StandardCharsets.UTF_8)));
+                read -> text(read.getRequiredStream())));
     }
 
-    /** Pending entries of all consumers, behind an id. */
-    List<PendingMessage> pending(String stream, String behind, int count) {
-        Range<String> range = Range.rightUnbounded(Range.Bound.exclusive(behind));
-        var pending =
-                connection.streamCommands().xPending(bytes(stream), group, range, (long) count);
-        return pending == null ? List.of() : pending.toList();
+    /** Who has an entry that is pending, nobody if it was returned; idle below 0 by XNACK. */
+    record Pending(RecordId id, String consumer, Duration idle, long deliveries) {
+        private Pending(List<?> of) {
+            this(
+                    RecordId.of(text(of.get(0))), text(of.get(1)),
+                    Duration.ofMillis((Long) of.get(2)), (Long) of.get(3));
+        }
+
+        /** By XNACK it is pending for a consumer without a name. */
+        boolean isReturned() {
+            return consumer.equals(RETURNED) || consumer.isEmpty();
+        }
+    }
+
+    /** Pending entries from this id on, of one consumer if it is named. Spring needs a name. */
+    List<Pending> pending(String stream, String from, int count, String... consumer) {
+        byte[][] arguments = Stream.concat(
+                        Stream.of(stream, group, from, "+", String.valueOf(count)),
+                        Stream.of(consumer))
+                .map(GroupConsumer::bytes).toArray(byte[][]::new);
+        var answer = new NestedMultiOutput<byte[], byte[]>(ByteArrayCodec.INSTANCE);
+        Object found = ((LettuceConnection) connection).execute("XPENDING", answer, arguments);
+        return ((List<?>) found).stream().map(entry -> new Pending((List<?>) entry)).toList();
     }
 
     /** Claims an entry; null if another consumer has got it since, or it was deleted. */
@@ -107,9 +123,8 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
     boolean bury(StreamEntry entry, ByteRecord record, String reason) {
         byte[] stream = bytes(entry.stream());
         RedisStreamCommands streams = connection.streamCommands();
-        Range<String> itself = Range.closed(entry.id(), entry.id());
-        var pending = streams.xPending(stream, group, itself, 1L);
-        if (pending == null || pending.isEmpty()) {
+        List<Pending> pending = pending(entry.stream(), entry.id(), 1);
+        if (pending.isEmpty() || !pending.get(0).id().getValue().equals(entry.id())) {
             return false;
         }
         Map<byte[], byte[]> letter = new LinkedHashMap<>(record.getValue());
@@ -142,17 +157,14 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
      */
     void leave(String stream, Duration claimAfter) {
         RedisStreamCommands streams = connection.streamCommands();
-        Consumer self = Consumer.from(group, name);
-        XPendingOptions mine = XPendingOptions.range(Range.unbounded(), 100L).consumer(name);
         for (int round = 0; round < 1_000; round++) {
-            var pending = streams.xPending(bytes(stream), group, mine);
-            if (pending == null || pending.isEmpty()) {
+            List<Pending> pending = pending(stream, "-", 100, name);
+            if (pending.isEmpty()) {
                 // Nothing is delivered to it any more: this is the connection that has read.
-                streams.xGroupDelConsumer(bytes(stream), self);
+                streams.xGroupDelConsumer(bytes(stream), Consumer.from(group, name));
                 return;
             }
-            RecordId[] ids = pending.stream().map(PendingMessage::getId).toArray(RecordId[]::new);
-            handBack(stream, List.of(ids), claimAfter);
+            handBack(stream, pending.stream().map(Pending::id).toList(), claimAfter);
         }
     }
 
@@ -182,6 +194,10 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
             }
         }
         return false;
+    }
+
+    private static String text(Object bytes) {
+        return new String((byte[]) bytes, StandardCharsets.UTF_8);
     }
 
     private static byte[] bytes(String text) {

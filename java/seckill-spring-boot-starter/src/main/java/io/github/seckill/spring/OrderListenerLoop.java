@@ -1,6 +1,7 @@
 package io.github.seckill.spring;
 
 import io.github.seckill.client.Printable;
+import io.github.seckill.spring.GroupConsumer.Pending;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
@@ -334,41 +335,40 @@ final class OrderListenerLoop implements Runnable {
     /** Hands over what is due of the next page of pending entries. */
     private void retry(GroupConsumer consumer, String stream) {
         String behind = pendingBehind.getOrDefault(stream, BEFORE_ALL);
-        List<PendingMessage> page = consumer.pending(stream, behind, PENDING_PAGE);
+        List<Pending> page = consumer.pending(stream, "(" + behind, PENDING_PAGE);
         long until = handOverUntil();
         boolean isLast = page.size() < PENDING_PAGE;
-        for (PendingMessage pending : page) {
+        for (Pending pending : page) {
             if (!mayHandOver(until)) {
                 isLast = false;
                 break;
             }
             retry(consumer, stream, pending);
-            behind = pending.getIdAsString();
+            behind = pending.id().getValue();
         }
         pendingBehind.put(stream, isLast ? BEFORE_ALL : behind);
         acknowledge(consumer);
     }
 
-    private void retry(GroupConsumer consumer, String stream, PendingMessage pending) {
-        Duration idle = pending.getElapsedTimeSinceLastDelivery();
+    private void retry(GroupConsumer consumer, String stream, Pending pending) {
         Duration due = options.claimAfter();
-        if (name.equals(pending.getConsumerName())) {
-            due = options.backoff(pending.getTotalDeliveryCount());
-        } else if (GroupConsumer.RETURNED.equals(pending.getConsumerName())) {
-            due = idle; // At once, whoever has returned it, unless it was claimed since.
+        if (name.equals(pending.consumer())) {
+            due = options.backoff(pending.deliveries());
+        } else if (pending.isReturned() && !pending.idle().isNegative()) {
+            due = pending.idle(); // At once, whoever has returned it, unless it was claimed since.
         }
-        if (idle.compareTo(due) < 0) {
+        if (!pending.isReturned() && pending.idle().compareTo(due) < 0) {
             return;
         }
-        ByteRecord record = consumer.claim(stream, pending.getId(), due);
+        ByteRecord record = consumer.claim(stream, pending.id(), due);
         if (record == null) {
-            handler.failures().forget(stream, pending.getIdAsString());
-            if (!consumer.has(stream, pending.getId())) {
+            handler.failures().forget(stream, pending.id().getValue());
+            if (!consumer.has(stream, pending.id())) {
                 LOG.error("The entry {} was trimmed from {} before the group {} had handled it",
-                        pending.getId(), stream, group);
+                        pending.id(), stream, group);
             }
         } else {
-            handOver(consumer, stream, record, pending.getTotalDeliveryCount() + 1);
+            handOver(consumer, stream, record, pending.deliveries() + 1);
         }
     }
 }
