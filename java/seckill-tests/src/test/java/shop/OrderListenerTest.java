@@ -171,7 +171,7 @@ class OrderListenerTest {
             other.client.create("7", 5, SaleRules.none());
             other.buy("7", "alice", "a1");
             String back = program.contains("redis-8")
-                    ? "return redis.call('XNACK', KEYS[1], ARGV[1], 'FAIL', 'IDS', 1, id)"
+                    ? "return redis.call('XNACK', KEYS[1], ARGV[1], 'FATAL', 'IDS', 1, id)"
                     : "return #redis.call('XCLAIM', KEYS[1], ARGV[1], '', 0, id)";
             long given = other.plain.eval(
                     """
@@ -181,8 +181,10 @@ class OrderListenerTest {
                     local id = read[1][2][1][1]
                     """ + back, ScriptOutputType.INTEGER, new String[] {ORDERS}, GROUP);
             assertThat(given).isEqualTo(1);
+            recorder.refuses = event -> recorder.refused.isEmpty();
             other.start(RETRY, recorder);
             await().until(() -> recorder.handledIds().contains("placed a1"));
+            assertThat(recorder.handled.get(0).entry().deliveries()).isGreaterThan(2);
             await().until(() -> other.pending(ORDERS).isEmpty());
         }
     }

@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.*;
 import java.util.stream.*;
 import org.jspecify.annotations.Nullable;
+import org.springframework.core.NestedExceptionUtils;
 import org.springframework.data.domain.Range;
 import org.springframework.data.redis.connection.*;
 import org.springframework.data.redis.connection.RedisStreamCommands.XClaimOptions;
@@ -54,7 +55,8 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
             RedisStreamCommands streams = connection.streamCommands();
             streams.xGroupCreate(bytes(stream), group, ReadOffset.from("0"), true);
         } catch (RuntimeException failed) {
-            if (!hasCode(failed, "BUSYGROUP")) {
+            String said = NestedExceptionUtils.getMostSpecificCause(failed).getMessage();
+            if (said == null || !said.startsWith("BUSYGROUP ")) {
                 throw failed;
             }
         }
@@ -183,17 +185,6 @@ record GroupConsumer(RedisConnection connection, String group, String name) {
         connection.scriptingCommands().eval(
                 bytes(DELETE_IDLE), ReturnType.INTEGER, 1, bytes(stream), bytes(group),
                 bytes(String.valueOf(idle.toMillis())), bytes(RETURNED));
-    }
-
-    /** Whether it is an error reply of the server with this code word, whoever has wrapped it. */
-    static boolean hasCode(Throwable failed, String code) {
-        for (Throwable cause = failed; cause != null; cause = cause.getCause()) {
-            String reply = String.valueOf(cause.getMessage());
-            if (reply.startsWith(code + " ")) {
-                return true;
-            }
-        }
-        return false;
     }
 
     private static String text(Object bytes) {

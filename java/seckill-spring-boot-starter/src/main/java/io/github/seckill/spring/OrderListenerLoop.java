@@ -119,14 +119,14 @@ final class OrderListenerLoop implements Runnable {
                 while (isRunning()) {
                     step(consumer);
                     pause = PAUSE_FIRST;
-                    reads(null);
+                    failure = null;
                 }
                 acknowledge(consumer);
                 streams.keySet().forEach(stream -> consumer.leave(stream, options.claimAfter()));
             } catch (Throwable failed) {
                 // Whatever it is, also an Error: a thread that ends would read nothing for ever.
                 if (isRunning()) {
-                    reads(Printable.why(failed));
+                    failure = Printable.why(failed);
                     LOG.warn("The group {} can't read, and tries again: {}", group, failure);
                     LOG.atDebug().addArgument(group).addArgument(() -> Printable.trace(failed))
                             .log("The group {} can't read: {}");
@@ -146,10 +146,6 @@ final class OrderListenerLoop implements Runnable {
     /** Why it reads nothing; null if it does. */
     @Nullable String failure() {
         return failure;
-    }
-
-    private void reads(@Nullable String why) {
-        failure = why;
     }
 
     boolean isIntakeStopped() {
@@ -259,8 +255,8 @@ final class OrderListenerLoop implements Runnable {
             GroupConsumer consumer = new GroupConsumer(connection, group, name);
             acknowledge(consumer);
             back.forEach((stream, ids) -> consumer.handBack(stream, ids, options.claimAfter()));
-        } catch (RuntimeException failed) {
-            // All of it stays pending, and is claimed when that is due.
+        } catch (Throwable failed) {
+            // Also an Error: who looks goes on. All of it stays pending, and is claimed when due.
             LOG.debug("The group {} can't hand back: {}", group, Printable.why(failed));
         }
     }
@@ -368,7 +364,9 @@ final class OrderListenerLoop implements Runnable {
                         pending.id(), stream, group);
             }
         } else {
-            handOver(consumer, stream, record, pending.deliveries() + 1);
+            // The server counts no further than the greatest count, which XNACK FATAL sets.
+            long before = pending.deliveries();
+            handOver(consumer, stream, record, Math.max(before, before + 1));
         }
     }
 }
