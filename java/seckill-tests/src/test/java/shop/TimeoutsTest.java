@@ -199,6 +199,35 @@ class TimeoutsTest {
                 plain.info("stats").replaceAll("(?s).*total_connections_received:(\\d+).*", "$1"));
     }
 
+    /** A client that is asked for its servers by two at once has one of them, as they take long. */
+    @Test
+    void a_lock_beside_the_first_try_takes_no_connection_from_it() throws Exception {
+        plain.set("seckill:stock:8", "5");
+        CountDownLatch two = new CountDownLatch(2);
+        SeckillOptions once = SeckillOptions.defaults()
+                .commandTimeout(Duration.ofSeconds(60)).retryFor(Duration.ZERO).uri(shop.uri);
+        try (SeckillClient client = new SeckillClient(() -> {
+            boolean second = two.getCount() == 1;
+            two.countDown();
+            try {
+                two.await(1, TimeUnit.SECONDS);
+                Thread.sleep(second ? 200 : 0);
+            } catch (InterruptedException interrupted) {
+                throw new IllegalStateException(interrupted);
+            }
+            return shop.lettuce;
+        }, once)) {
+            shop.server.freeze();
+            CompletableFuture<Purchase> bought = Shop.on(() -> client.tryBuy("8", "alice", "o1"));
+            await("asked").until(() -> two.getCount() == 1);
+            CompletableFuture<Boolean> locked = Shop.on(() -> client.lock("lock:a").tryLock());
+            Thread.sleep(1_500);
+            shop.server.thaw();
+            assertThat(bought.join().outcome()).isEqualTo(Outcome.ACCEPTED);
+            assertThat(locked.join()).isTrue();
+        }
+    }
+
     /** What waits for a connection and is given up was not sent, and is not sent later either. */
     @Test
     void while_the_connection_is_lost_nothing_is_unknown() throws Exception {

@@ -35,15 +35,17 @@ final class Connections implements AutoCloseable {
         this.uri = uri;
     }
 
-    private Servers servers() {
+    /** The same for all who ask at once: what another one has connected to is closed. */
+    private synchronized Servers servers() {
         if (closed) {
             throw new RedisException("the client is disconnected");
         }
         Servers present = servers;
         if (present == null) {
-            present = source.get() instanceof RedisClusterClient cluster
+            AbstractRedisClient client = source.get();
+            present = client instanceof RedisClusterClient cluster
                     ? new Servers.Cluster(cluster)
-                    : Servers.One.of((RedisClient) source.get(), uri);
+                    : Servers.One.of((RedisClient) client, uri);
             servers = present;
         }
         return present;
