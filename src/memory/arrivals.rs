@@ -14,16 +14,30 @@ use domain::key_names::{is_rules_name, rules_name_beside};
 use domain::whole::Reading;
 use std::collections::HashMap;
 use std::ffi::CStr;
+use std::time::{Duration, Instant};
 
 /// The events of a key that was made elsewhere, or under another name. No command of the module
 /// fires them.
 const ARRIVALS: [&CStr; 4] = [c"restore", c"rename_to", c"copy_to", c"move_to"];
 
+/// For so long a whole book that was read speaks for a sale that lacks a key: its orders may have
+/// ended since, or be others. Not heard of by events, as this is about writes of other clients to
+/// hashes; and not each time, as reading costs more than a refusal.
+const READ_AGAIN: Duration = Duration::from_secs(1);
+
 /// Sales by their rules keys, whether these have come or not.
 #[derive(Default)]
 pub(crate) struct Arrivals {
     has_any: MainThread<bool>,
-    sales: MainThread<HashMap<DbKey, Reading>>,
+    sales: MainThread<HashMap<DbKey, Arrival>>,
+}
+
+/// A sale that is not known to be whole.
+#[derive(Clone, Default)]
+struct Arrival {
+    reading: Reading,
+    /// When all of its book was read, and a key was missing.
+    refused: Option<Instant>,
 }
 
 impl Arrivals {
@@ -36,7 +50,7 @@ impl Arrivals {
         let sale = DbKey::new(db, &rules);
         if arrives {
             // What was read of it may have been replaced.
-            self.change(|sales| drop(sales.insert(sale, Reading::default())));
+            self.change(|sales| drop(sales.insert(sale, Arrival::default())));
         } else if is_rules_name(key) && DEPARTURES.contains(&event) {
             self.change(|sales| drop(sales.remove(&sale)));
         }
@@ -47,8 +61,8 @@ impl Arrivals {
     }
 
     pub(super) fn swapped(&self, first: i32, second: i32) {
-        let swap = |(sale, reading): (DbKey, _)| {
-            (DbKey { db: swapped_db(sale.db, first, second), ..sale }, reading)
+        let swap = |(sale, arrival): (DbKey, _)| {
+            (DbKey { db: swapped_db(sale.db, first, second), ..sale }, arrival)
         };
         self.change(|sales| *sales = std::mem::take(sales).into_iter().map(swap).collect());
     }
@@ -70,17 +84,23 @@ impl Arrivals {
     fn check_arrived(&self, sale: &Sale<'_>) -> Result<(), CommandError> {
         let (db, rules) = sale.rules_name()?;
         let name = DbKey::new(db, rules.bytes());
-        let reading = self.sales.with(|sales| sales.get(&name).cloned());
-        let Some(mut reading) = reading else { return Ok(()) };
-        let checked = sale.check_whole(&mut reading);
+        let arrival = self.sales.with(|sales| sales.get(&name).cloned());
+        let Some(mut arrival) = arrival else { return Ok(()) };
+        if arrival.refused.is_some_and(|at| at.elapsed() >= READ_AGAIN) {
+            arrival = Arrival::default();
+        }
+        let checked = sale.check_whole(&mut arrival.reading);
+        if arrival.reading.position().is_none() {
+            arrival.refused = arrival.refused.or_else(|| Some(Instant::now()));
+        }
         self.change(|sales| match checked {
             Ok(()) => drop(sales.remove(&name)),
-            Err(_) => drop(sales.insert(name, reading)),
+            Err(_) => drop(sales.insert(name, arrival)),
         });
         checked
     }
 
-    fn change(&self, work: impl FnOnce(&mut HashMap<DbKey, Reading>)) {
+    fn change(&self, work: impl FnOnce(&mut HashMap<DbKey, Arrival>)) {
         let has_any = self.sales.with(|sales| {
             work(sales);
             !sales.is_empty()
