@@ -90,12 +90,14 @@ impl Arrivals {
             arrival = Arrival::default();
         }
         let checked = sale.check_whole(&mut arrival.reading);
-        if arrival.reading.position().is_none() {
-            arrival.refused = arrival.refused.or_else(|| Some(Instant::now()));
-        }
         self.change(|sales| match checked {
             Ok(()) => drop(sales.remove(&name)),
-            Err(_) => drop(sales.insert(name, arrival)),
+            Err(_) => {
+                if arrival.reading.position().is_none() {
+                    arrival.refused.get_or_insert_with(Instant::now);
+                }
+                sales.insert(name, arrival);
+            }
         });
         checked
     }
