@@ -1,6 +1,8 @@
 //! A map of few entries: one vector, in the order of the keys. A `BTreeMap` of one entry takes the
 //! memory of eleven.
 
+use std::borrow::Borrow;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlatMap<K, V>(Vec<(K, V)>);
 
@@ -11,24 +13,37 @@ impl<K, V> Default for FlatMap<K, V> {
 }
 
 impl<K: Ord, V> FlatMap<K, V> {
-    pub fn get<Q: ?Sized>(&self, key: &Q) -> Option<&V>
+    fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<usize, usize>
     where
-        K: PartialEq<Q>,
+        K: Borrow<Q>,
     {
-        self.iter().find(|(other, _)| **other == *key).map(|(_, value)| value)
+        self.0.binary_search_by(|(other, _)| other.borrow().cmp(key))
     }
 
-    pub fn get_mut<Q: ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
-        K: PartialEq<Q>,
+        K: Borrow<Q>,
     {
-        self.iter_mut().find(|(other, _)| **other == *key).map(|(_, value)| value)
+        self.0.get(self.find(key).ok()?).map(|(_, value)| value)
+    }
+
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let at = self.find(key).ok()?;
+        self.0.get_mut(at).map(|(_, value)| value)
     }
 
     pub fn insert(&mut self, key: K, value: V) {
-        self.0.retain(|(other, _)| *other != key);
-        self.0.reserve_exact(1);
-        self.0.insert(self.0.partition_point(|(other, _)| *other < key), (key, value));
+        match self.find(&key) {
+            Ok(at) => drop(self.0.splice(at..=at, [(key, value)])),
+            Err(at) => {
+                // Most maps stay at one entry, for which a vector would take room for four.
+                self.0.reserve_exact(usize::from(self.0.is_empty()));
+                self.0.insert(at, (key, value));
+            }
+        }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {

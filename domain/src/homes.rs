@@ -170,6 +170,11 @@ impl<I: Copy + Eq> PaymentRow<I> {
         (self.is_late || self.is_duplicate) && self.stated == Stated::Never && !self.is_nothing
     }
 
+    /// Is the number of its units what may be unclear of its order?
+    pub fn has_unclear_units(&self) -> bool {
+        self.is_whole() || self.is_stated_otherwise()
+    }
+
     /// The units that are due by what entries say: whatever else is known, these are not kept.
     pub fn due(&self) -> UnitSet {
         let is_whole = self.is_late || self.is_duplicate || self.is_of_released;

@@ -279,8 +279,7 @@ impl Shop {
                 asked.push(Asked::Order(slot, question));
             }
             for (reference, payment) in self.orders[slot].payments.iter() {
-                let is_its = payment.is_whole() || payment.is_stated_otherwise();
-                if unclear == Some(Unclear::Units) && is_its {
+                if unclear == Some(Unclear::Units) && payment.has_unclear_units() {
                     asked.push(Asked::Stated(slot, *reference));
                 }
                 let question = payment_question(&self.orders[slot], &server, reference, others);

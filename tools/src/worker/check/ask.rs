@@ -81,9 +81,9 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
             let units = payment.lines.count();
             found.results.insert(about, Some(units).filter(|units| *units != i64::MAX));
         }
-        if unclear == Some(Unclear::Units) && (payment.is_whole() || payment.is_stated_otherwise())
-        {
-            ask_units((key, reference), order, server.records.get(reference), found);
+        if unclear == Some(Unclear::Units) && payment.has_unclear_units() {
+            let units = (payment.stated.units(), order.account.row.asked);
+            ask_units((key, reference), units, server.records.get(reference), found);
             continue;
         }
         let Some(asked) = payment_question(&order.account, server, reference, others) else {
@@ -104,12 +104,11 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
 /// Asks for how many units a payment is: no entry tells, or not all tell the same.
 fn ask_units(
     (key, reference): (&OrderKey, &String),
-    order: &Order,
+    (stated, asked): (Option<i64>, i64),
     record: Option<&Record>,
     found: &mut Findings,
 ) {
     let about = About { kind: QuestionKind::Units, key: key.clone(), reference: reference.clone() };
-    let stated = order.account.payments.get(reference).and_then(|it| it.stated.units());
     let rows = match stated {
         Some(_) => "it was said to be of several numbers of units",
         None => "it is to be refunded as a whole, beside other parts of its cart",
@@ -117,7 +116,7 @@ fn ask_units(
     let recorded = record.and_then(|record| record.units);
     let (units, of) = match recorded {
         Some(units) => (units, "on the server's record"),
-        None => (stated.unwrap_or(order.account.row.asked.max(1)), "of the order"),
+        None => (stated.unwrap_or(asked.max(1)), "of the order"),
     };
     let (server, answers) = (format!("{units} units {of}"), vec![format!("units {units}")]);
     found.questions.insert(about, Question { rows: rows.to_owned(), server, answers });
