@@ -102,13 +102,11 @@ class LocksTest {
         others.unlock();
     }
 
-    @ParameterizedTest
-    @ValueSource(booleans = {true, false})
-    void the_line_keeps_its_order_and_outlives_the_time_out(boolean fixed) throws Exception {
+    @Test
+    void the_line_keeps_its_order_and_outlives_the_time_out() throws Exception {
         Duration timeout = Duration.ofMillis(100);
-        TimeoutOptions each =
-                fixed ? TimeoutOptions.enabled(timeout) : TimeoutOptions.enabled();
-        shop.timeOut(timeout, ClientOptions.builder().timeoutOptions(each).build());
+        shop.lettuce.setOptions(ClientOptions.builder()
+                .timeoutOptions(TimeoutOptions.enabled(timeout)).build());
         SeckillClient holder = shop.client(SeckillOptions.defaults());
         holder.lock(KEY).lock();
         List<Integer> served = new CopyOnWriteArrayList<>();

@@ -61,12 +61,6 @@ class Shop implements AutoCloseable {
         return SeckillServer.start(program, all);
     }
 
-    /** The time-out of the application's own commands, which Lettuce applies to all. */
-    void timeOut(Duration timeout, ClientOptions options) {
-        uri.setTimeout(timeout);
-        lettuce.setOptions(options);
-    }
-
     /** A client as of another process: it shares no lock with the others. */
     SeckillClient client(SeckillOptions options) {
         clients.add(SeckillClient.create(lettuce, options.uri(uri)));

@@ -199,6 +199,22 @@ class TimeoutsTest {
                 plain.info("stats").replaceAll("(?s).*total_connections_received:(\\d+).*", "$1"));
     }
 
+    /** Lettuce closes a connection that takes longer to open than the application's commands. */
+    @Test
+    void a_connection_opens_however_short_the_time_out_of_the_application_is() throws Exception {
+        plain.set("seckill:stock:8", "5");
+        shop.uri.setTimeout(Duration.ZERO);
+        SeckillClient client = shop.client(SeckillOptions.defaults()
+                .commandTimeout(Duration.ofSeconds(60)).retryFor(Duration.ZERO));
+        shop.server.freeze();
+        CompletableFuture<Purchase> bought = client.start(tryBuy("8", "alice", "o1"));
+        CompletableFuture<Boolean> locked = Shop.on(() -> client.lock("lock:a").tryLock());
+        Thread.sleep(500);
+        shop.server.thaw();
+        assertThat(bought.join().outcome()).isEqualTo(Outcome.ACCEPTED);
+        assertThat(locked.join()).isTrue();
+    }
+
     /** A client that is asked for its servers by two at once has one of them, as they take long. */
     @Test
     void a_lock_beside_the_first_try_takes_no_connection_from_it() throws Exception {

@@ -17,7 +17,7 @@ final class Connections implements AutoCloseable {
     private static final int OPENING_MAX = 16;
 
     private final Supplier<? extends AbstractRedisClient> source;
-    private final @Nullable RedisURI uri;
+    private final SeckillOptions options;
     private final Map<String, Deque<LockConnection>> idle = new HashMap<>();
     /** Every lock connection that is open, idle or not. */
     private final Set<LockConnection> locks = ConcurrentHashMap.newKeySet();
@@ -30,9 +30,9 @@ final class Connections implements AutoCloseable {
     private long replacing = System.nanoTime() - Long.MAX_VALUE / 2;
     private volatile boolean closed;
 
-    Connections(Supplier<? extends AbstractRedisClient> source, @Nullable RedisURI uri) {
+    Connections(Supplier<? extends AbstractRedisClient> source, SeckillOptions options) {
         this.source = source;
-        this.uri = uri;
+        this.options = options;
     }
 
     /** The same for all who ask at once: what another one has connected to is closed. */
@@ -44,8 +44,8 @@ final class Connections implements AutoCloseable {
         if (present == null) {
             AbstractRedisClient client = source.get();
             present = client instanceof RedisClusterClient cluster
-                    ? new Servers.Cluster(cluster)
-                    : Servers.One.of((RedisClient) client, uri);
+                    ? new Servers.Cluster(cluster, options)
+                    : Servers.One.of((RedisClient) client, options);
             servers = present;
         }
         return present;

@@ -41,7 +41,7 @@ public class SeckillClient implements AutoCloseable {
      */
     public SeckillClient(Supplier<? extends AbstractRedisClient> lettuce, SeckillOptions options) {
         this.options = Args.present(options, "options");
-        this.connections = new Connections(Args.present(lettuce, "lettuce"), options.uri);
+        this.connections = new Connections(Args.present(lettuce, "lettuce"), options);
         this.timer = new ScheduledThreadPoolExecutor(1, work -> {
             Thread thread = new Thread(work, "seckill-timer");
             thread.setDaemon(true);

@@ -8,6 +8,7 @@ import io.lettuce.core.cluster.SlotHash;
 import io.lettuce.core.cluster.models.partitions.RedisClusterNode;
 import io.lettuce.core.codec.StringCodec;
 import java.lang.reflect.Field;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.*;
@@ -58,29 +59,54 @@ interface Servers {
         return result;
     }
 
+    /**
+     * How long the handshake of a connection may take: as long as connecting to the server, and no
+     * shorter than a command. Lettuce takes the time-out of the address, which is that of the
+     * application's commands: if it is 0, for none, connections are closed while they open.
+     */
+    private static Duration handshake(AbstractRedisClient client, Duration commandTimeout) {
+        Duration connect = client.getOptions().getSocketOptions().getConnectTimeout();
+        return connect.compareTo(commandTimeout) > 0 ? connect : commandTimeout;
+    }
+
+    /** The same address, with another time-out. */
+    private static RedisURI within(Duration timeout, RedisURI uri) {
+        RedisURI.Builder copy = RedisURI.builder(uri).withTimeout(timeout);
+        if (uri.getSentinelMasterId() != null) {
+            copy.withSentinelMasterId(uri.getSentinelMasterId());
+        }
+        uri.getSentinels().forEach(sentinel -> copy.withSentinel(within(timeout, sentinel)));
+        return copy.build();
+    }
+
     /** One server, or a primary that sentinels name. */
-    record One(RedisClient client, RedisURI uri) implements Servers {
-        static One of(RedisClient client, @Nullable RedisURI uri) {
-            RedisURI address =
-                    uri == null ? (RedisURI) hidden(client, RedisClient.class, "redisURI") : uri;
+    record One(RedisClient client, RedisURI uri, Duration commandTimeout) implements Servers {
+        static One of(RedisClient client, SeckillOptions options) {
+            RedisURI address = options.uri == null
+                    ? (RedisURI) hidden(client, RedisClient.class, "redisURI")
+                    : options.uri;
             if (address == null) {
                 throw new IllegalArgumentException(
                         "This version of Lettuce does not tell the client's address: say it by"
                                 + " SeckillOptions.uri");
             }
-            return new One(client, address);
+            return new One(client, address, options.commandTimeout);
+        }
+
+        private ConnectionFuture<StatefulRedisConnection<String, String>> open() {
+            Duration handshake = handshake(client, commandTimeout);
+            return client.connectAsync(StringCodec.UTF8, within(handshake, uri));
         }
 
         @Override
         public CompletableFuture<StatefulConnection<String, String>> connect() {
-            return client.connectAsync(StringCodec.UTF8, uri)
-                    .<StatefulConnection<String, String>>thenApply(connection -> connection)
+            return open().<StatefulConnection<String, String>>thenApply(connection -> connection)
                     .toCompletableFuture();
         }
 
         @Override
         public CompletableFuture<StatefulRedisConnection<String, String>> connectTo(String server) {
-            return unlessCancelled(client.connectAsync(StringCodec.UTF8, uri));
+            return unlessCancelled(open());
         }
     }
 
@@ -106,12 +132,14 @@ interface Servers {
         private final RedisClusterClient client;
         /** Connects to one of them, whatever the others do: Lettuce begins with any of them. */
         private final RedisClient nodes;
+        private final Duration commandTimeout;
         private final @Nullable String name;
         private final AtomicLong refreshed = new AtomicLong(System.nanoTime() - REFRESH_NANOS);
         private volatile boolean known;
 
-        Cluster(RedisClusterClient client) {
+        Cluster(RedisClusterClient client, SeckillOptions options) {
             this.client = client;
+            this.commandTimeout = options.commandTimeout;
             this.nodes = RedisClient.create(client.getResources());
             nodes.setOptions(client.getOptions());
             Object seeds = hidden(client, RedisClusterClient.class, "initialUris");
@@ -170,7 +198,7 @@ interface Servers {
             if (node == null) {
                 return CompletableFuture.failedFuture(new RedisException("the node is gone"));
             }
-            RedisURI uri = RedisURI.builder(node.getUri()).build();
+            RedisURI uri = within(handshake(nodes, commandTimeout), node.getUri());
             uri.setClientName(name);
             return unlessCancelled(nodes.connectAsync(StringCodec.UTF8, uri));
         }
