@@ -16,7 +16,7 @@ import org.junit.jupiter.api.*;
 /** A cluster: routing by the voucher, a slot that moves, a primary that dies. */
 class ClusterTest {
     private static final SeckillOptions PATIENT = SeckillOptions.defaults()
-            .commandTimeout(Duration.ofSeconds(10)).retryFor(Duration.ofSeconds(30));
+            .commandTimeout(Duration.ofSeconds(10)).retryFor(Duration.ofMinutes(2));
 
     @AutoClose private final TestCluster cluster = new TestCluster();
 

@@ -7,7 +7,6 @@ import io.github.seckill.client.*;
 import io.github.seckill.client.SeckillException.Code;
 import io.lettuce.core.RedisClient;
 import io.micrometer.observation.ObservationRegistry;
-import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.*;
@@ -20,16 +19,14 @@ import reactor.core.publisher.Mono;
 
 /** Which tries travel together, and what becomes of each. */
 class CoalescingTest {
-    private static final SeckillOptions OPTIONS = Shop.PATIENT.commandTimeout(Duration.ofMinutes(1));
-
     @AutoClose private final Shop shop = new Shop();
     @AutoClose private final Proxy proxy = new Proxy(shop.server);
     @AutoClose private final RedisClient lettuce = RedisClient.create(proxy.uri());
-    @AutoClose private SeckillClient client = SeckillClient.create(lettuce, OPTIONS);
+    @AutoClose private SeckillClient client = SeckillClient.create(lettuce, Shop.PATIENT);
     private final CountDownLatch first = new CountDownLatch(1);
 
-    CoalescingTest() throws IOException {
-        shop.selling(OPTIONS, 4);
+    CoalescingTest() throws Exception {
+        shop.selling(Shop.PATIENT, 4);
         // What comes first is answered when the test says so, and what comes meanwhile, waits.
         proxy.rule = command -> {
             first.await();
@@ -186,7 +183,11 @@ class CoalescingTest {
     @Test
     void whoever_has_waited_too_long_is_told_that_nothing_was_sent() throws Exception {
         client = SeckillClient.create(
-                lettuce, OPTIONS.commandTimeout(Duration.ofSeconds(1)).retryFor(Duration.ZERO));
+                lettuce, SeckillOptions.defaults().retryFor(Duration.ZERO));
+        Proxy.Rule silent = proxy.rule;
+        proxy.rule = command -> null;
+        Shop.awaitAnswer(client, "7");
+        proxy.rule = silent;
         List<CompletableFuture<Purchase>> sent = new ArrayList<>(List.of(buy("first")));
         Thread.sleep(600);
         sent.addAll(buyAll(256));
@@ -200,13 +201,13 @@ class CoalescingTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void a_try_ends_in_its_time_while_a_question_is_open(boolean coalescing) {
-        client = SeckillClient.create(lettuce, OPTIONS.retryFor(Duration.ZERO));
+        client = SeckillClient.create(lettuce, Shop.PATIENT.retryFor(Duration.ZERO));
         CompletableFuture<Purchase> fullMinute = buy("u0");
         Until.await("sent").until(() -> proxy.count("SECKILL.TRY") == 1);
         Proxy.Rule silent = proxy.rule;
         proxy.rule = command -> null;
         try (SeckillClient other = SeckillClient.create(
-                lettuce, OPTIONS.coalescing(coalescing).retryFor(Duration.ofSeconds(3)))) {
+                lettuce, Shop.PATIENT.coalescing(coalescing).retryFor(Duration.ofSeconds(3)))) {
             Until.await("connected").until(() -> other.info("7").managed());
             proxy.rule = command ->
                     command.get(0).equals("SECKILL.TRY") ? Proxy.DROP : silent.answer(command);
@@ -219,7 +220,7 @@ class CoalescingTest {
 
     @Test
     void how_long_a_try_is_sent_again_counts_from_its_call() throws Exception {
-        client = SeckillClient.create(lettuce, OPTIONS.retryFor(Duration.ofMillis(500)));
+        client = SeckillClient.create(lettuce, Shop.PATIENT.retryFor(Duration.ofMillis(500)));
         List<CompletableFuture<Purchase>> tries = buyAll(3);
         Thread.sleep(600);
         Proxy.Rule silent = proxy.rule;
@@ -234,7 +235,7 @@ class CoalescingTest {
     @Test
     void switched_off_each_goes_alone() {
         first.countDown();
-        client = SeckillClient.create(lettuce, OPTIONS.coalescing(false));
+        client = SeckillClient.create(lettuce, Shop.PATIENT.coalescing(false));
         outcomes(buyAll(3));
         assertThat(proxy.count("SECKILL.TRY")).isEqualTo(3);
     }
@@ -252,7 +253,7 @@ class CoalescingTest {
     @Test
     void however_often_one_is_refused_and_comes_again_it_ends_and_the_voucher_sells_on()
             throws Exception {
-        client = SeckillClient.create(lettuce, OPTIONS.retryFor(Duration.ZERO));
+        client = SeckillClient.create(lettuce, Shop.PATIENT.retryFor(Duration.ZERO));
         buy("u0");
         CompletableFuture<Throwable> last = new CompletableFuture<>();
         buyAgain(20_000, last);
@@ -279,7 +280,7 @@ class CoalescingTest {
     void an_observer_that_throws_and_a_wrong_reply_leave_nobody_waiting(String where) {
         ObservationRegistry broken = ObservationRegistry.create();
         broken.observationConfig().observationHandler(Until.observerThatThrows(() -> where));
-        client = SeckillClient.create(lettuce, OPTIONS.observations(broken));
+        client = SeckillClient.create(lettuce, Shop.PATIENT.observations(broken));
         proxy.rule = command -> {
             first.await();
             return command.get(0).equals("SECKILL.MTRY") ? "*1\r\n:0" : null;

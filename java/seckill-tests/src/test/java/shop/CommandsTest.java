@@ -30,7 +30,7 @@ class CommandsTest {
 
     private void open(String program, ProtocolVersion version) {
         shop = new Shop(program, version);
-        client = shop.client(SeckillOptions.defaults());
+        client = shop.client(Shop.PATIENT);
         plain = shop.plain;
     }
 
@@ -357,7 +357,7 @@ class CommandsTest {
     @MethodSource("shop.Shop#servers")
     void an_order_in_queue_is_served_when_the_head_leaves(String program) throws Exception {
         shop = new Shop(program);
-        client = shop.client(SeckillOptions.defaults());
+        client = shop.client(Shop.PATIENT);
         client.create("7", 2, SaleRules.none().hold(Duration.ofMinutes(10)).limit(2));
         OrderRef alices = OrderRef.of("7", "alice", "alice1");
         assertThat(client.tryBuy("7", "alice", "alice1", 2).outcome()).isEqualTo(Outcome.ACCEPTED);

@@ -27,7 +27,7 @@ final class ListenerShop extends Shop {
     static final SaleRules HELD = SaleRules.none().hold(Duration.ofMinutes(10));
 
     final LettuceConnectionFactory factory = newFactory();
-    final SeckillClient client = client(SeckillOptions.defaults());
+    final SeckillClient client = client(PATIENT);
     final StringRedisTemplate redis;
     Duration claimAfter = Duration.ofMillis(300);
     Duration shutdownWithin = Duration.ofSeconds(10);

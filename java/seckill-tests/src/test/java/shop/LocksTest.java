@@ -24,8 +24,7 @@ class LocksTest {
     private final RedisCommands<String, String> plain = shop.plain;
 
     private SeckillClient client() {
-        return shop.client(SeckillOptions.defaults()
-                .commandTimeout(Duration.ofMillis(500)).retryFor(Duration.ofSeconds(2)));
+        return shop.client(Shop.PATIENT);
     }
 
     private SeckillLock brief(Duration lease, boolean renew) {
@@ -61,12 +60,12 @@ class LocksTest {
         }
 
         long token() throws Exception {
-            return token.get(20, TimeUnit.SECONDS);
+            return token.get(60, TimeUnit.SECONDS);
         }
 
         void end() throws Exception {
             letGo.countDown();
-            ended.get(20, TimeUnit.SECONDS);
+            ended.get(60, TimeUnit.SECONDS);
         }
     }
 
@@ -107,14 +106,14 @@ class LocksTest {
         Duration timeout = Duration.ofMillis(100);
         shop.lettuce.setOptions(ClientOptions.builder()
                 .timeoutOptions(TimeoutOptions.enabled(timeout)).build());
-        SeckillClient holder = shop.client(SeckillOptions.defaults());
+        SeckillClient holder = client();
         holder.lock(KEY).lock();
         List<Integer> served = new CopyOnWriteArrayList<>();
         List<Long> tokens = new CopyOnWriteArrayList<>();
         List<CompletableFuture<?>> queue = new ArrayList<>();
         for (int i = 0; i < 5; i++) {
             int number = i;
-            SeckillLock lock = shop.client(SeckillOptions.defaults()).lock(KEY);
+            SeckillLock lock = client().lock(KEY);
             queue.add(Shop.on(() -> {
                 lock.lock();
                 served.add(number);
@@ -138,8 +137,7 @@ class LocksTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void a_refused_release_leaves_no_connection(boolean session) throws Exception {
-        SeckillOptions options = SeckillOptions.defaults().retryFor(Duration.ofMillis(300));
-        SeckillClient client = shop.client(options);
+        SeckillClient client = shop.client(Shop.PATIENT.retryFor(Duration.ofMillis(300)));
         long before = shop.connections();
         CountDownLatch readOnly = new CountDownLatch(1);
         List<CompletableFuture<?>> holders = new ArrayList<>();
@@ -161,7 +159,7 @@ class LocksTest {
         shop.readOnly(true);
         readOnly.countDown();
         for (CompletableFuture<?> holder : holders) {
-            holder.get(30, TimeUnit.SECONDS);
+            holder.get(60, TimeUnit.SECONDS);
         }
         // The one for all commands may be new.
         await().until(() -> shop.connections() <= before + 1);
@@ -171,10 +169,9 @@ class LocksTest {
 
     @Test
     void a_lease_that_began_in_the_line_is_not_counted_from_the_answer() throws Exception {
-        SeckillClient holder = shop.client(SeckillOptions.defaults());
+        SeckillClient holder = client();
         holder.lock(KEY).lock();
-        SeckillLock brief = shop.client(SeckillOptions.defaults())
-                .lock(KEY, LockOptions.defaults().lease(Duration.ofSeconds(2)).renew(false));
+        SeckillLock brief = brief(Duration.ofSeconds(9), false);
         CompletableFuture<Boolean> waiter = Shop.on(() -> {
             brief.lock();
             boolean held = brief.isHeldByCurrentThread();
@@ -183,10 +180,10 @@ class LocksTest {
         });
         shop.awaitInQueue(1);
         long since = System.nanoTime();
-        await().until(() -> System.nanoTime() - since > Duration.ofMillis(500).toNanos());
+        await().until(() -> System.nanoTime() - since > Duration.ofSeconds(1).toNanos());
         assertThat(shop.calls("lock.renew")).isZero();
         holder.lock(KEY).unlock();
-        assertThat(waiter.get(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(waiter.get(60, TimeUnit.SECONDS)).isTrue();
         // It was asked for how long it is held from now on.
         assertThat(shop.calls("lock.renew")).isEqualTo(1);
     }
@@ -196,7 +193,7 @@ class LocksTest {
     void what_releases_an_unanswered_grant_releases_no_later_one() throws Exception {
         try (Proxy proxy = new Proxy(shop.server);
                 RedisClient lettuce = RedisClient.create(proxy.uri());
-                SeckillClient client = SeckillClient.create(lettuce)) {
+                SeckillClient client = SeckillClient.create(lettuce, Shop.PATIENT)) {
             CountDownLatch late = new CountDownLatch(1);
             proxy.rule = command -> {
                 if (command.get(0).equals("LOCK.RELEASE")) {
@@ -206,7 +203,7 @@ class LocksTest {
                 return first && command.get(0).equals("LOCK.ACQUIRE") ? Proxy.LOSE : null;
             };
             SeckillLock lock = client.lock(KEY);
-            assertThat(lock.tryLock(20, TimeUnit.SECONDS)).isTrue();
+            assertThat(lock.tryLock(60, TimeUnit.SECONDS)).isTrue();
             assertThat(proxy.count("LOCK.ACQUIRE")).isGreaterThan(1);
             long before = shop.calls("lock.release");
             late.countDown();
@@ -249,11 +246,11 @@ class LocksTest {
 
     @Test
     void a_lease_is_renewed_as_long_as_the_lock_is_held() throws Exception {
-        SeckillLock lock = brief(Duration.ofSeconds(6), true);
+        SeckillLock lock = brief(Duration.ofSeconds(12), true);
         lock.lock();
         long token = lock.fencingToken();
-        await("a part of the lease is over").until(() -> plain.pttl(KEY) < 5_000);
-        await("the lease is renewed").until(() -> plain.pttl(KEY) > 5_500);
+        await("a part of the lease is over").until(() -> plain.pttl(KEY) < 11_000);
+        await("the lease is renewed").until(() -> plain.pttl(KEY) > 11_500);
         assertThat(lock.isHeldByCurrentThread()).isTrue();
         assertThat(lock.fencingToken()).isEqualTo(token);
         lock.unlock();
@@ -265,8 +262,8 @@ class LocksTest {
         CompletableFuture<Thread> lost = lossOf(lock);
         lock.lock();
         SeckillLock others = client().lock(KEY);
-        assertThat(others.tryLock(10, TimeUnit.SECONDS)).isTrue();
-        assertThat(lost.get(10, TimeUnit.SECONDS)).isSameAs(Thread.currentThread());
+        assertThat(others.tryLock(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(lost.get(60, TimeUnit.SECONDS)).isSameAs(Thread.currentThread());
         assertThat(lock.isHeldByCurrentThread()).isFalse();
         assertThatThrownBy(lock::tryLock).isInstanceOf(SeckillException.LockLost.class)
                 .hasMessageContaining("only after unlock()");
@@ -274,7 +271,6 @@ class LocksTest {
         assertThat(others.isHeldByCurrentThread()).isTrue();
         others.unlock();
         assertThat(lock.tryLock()).isTrue();
-        lock.unlock();
     }
 
     @Test
@@ -289,7 +285,7 @@ class LocksTest {
         shop.awaitInQueue(1);
         // All connections but this one and the waiter's, which is blocked and asks again.
         plain.clientKill(KillArgs.Builder.typeNormal().skipme());
-        assertThat(lost.get(10, TimeUnit.SECONDS)).isSameAs(Thread.currentThread());
+        assertThat(lost.get(60, TimeUnit.SECONDS)).isSameAs(Thread.currentThread());
         next.token();
         assertThatThrownBy(lock::unlock).isInstanceOf(SeckillException.LockLost.class);
         next.end();
@@ -337,8 +333,8 @@ class LocksTest {
         Thread careless = new Thread(lock::lock);
         careless.start();
         careless.join();
-        assertThat(client().lock(KEY).tryLock(15, TimeUnit.SECONDS)).isTrue();
-        assertThat(lost.get(10, TimeUnit.SECONDS)).isSameAs(careless);
+        assertThat(client().lock(KEY).tryLock(60, TimeUnit.SECONDS)).isTrue();
+        assertThat(lost.get(60, TimeUnit.SECONDS)).isSameAs(careless);
     }
 
     @Test
@@ -347,7 +343,7 @@ class LocksTest {
         CompletableFuture<Thread> lost = lossOf(lock);
         lock.lock();
         plain.set(KEY, "somebody else");
-        lost.get(10, TimeUnit.SECONDS);
+        lost.get(60, TimeUnit.SECONDS);
         assertThatThrownBy(lock::unlock).isInstanceOf(SeckillException.LockLost.class);
         assertThat(plain.get(KEY)).isEqualTo("somebody else");
     }
@@ -356,15 +352,15 @@ class LocksTest {
     @ValueSource(booleans = {true, false})
     void a_frozen_server_is_no_lock_and_keeps_none(boolean session) throws Exception {
         LockOptions options = LockOptions.defaults().session(session).lease(Duration.ofHours(1));
-        SeckillLock lock = client().lock(KEY, options);
-        assertThat(lock.tryLock()).isTrue();
+        SeckillLock lock = shop.client(SeckillOptions.defaults()).lock(KEY, options);
+        assertThat(lock.tryLock(60, TimeUnit.SECONDS)).isTrue();
         lock.unlock();
         shop.server.freeze();
         assertThatThrownBy(() -> lock.tryLock(100, TimeUnit.MILLISECONDS))
                 .isInstanceOf(SeckillException.class);
         shop.server.thaw();
         // What the server grants late is released right behind it.
-        assertThat(client().lock(KEY).tryLock(10, TimeUnit.SECONDS)).isTrue();
+        assertThat(client().lock(KEY).tryLock(60, TimeUnit.SECONDS)).isTrue();
     }
 
     @Test
@@ -394,7 +390,7 @@ class LocksTest {
     static final class Forever {
         public static void main(String[] args) throws InterruptedException {
             RedisClient lettuce = RedisClient.create(args[0]);
-            SeckillClient client = SeckillClient.create(lettuce);
+            SeckillClient client = SeckillClient.create(lettuce, Shop.PATIENT);
             client.lock(args[1], LockOptions.defaults().lease(Duration.ofHours(1))).lock();
             new CountDownLatch(1).await();
         }

@@ -8,7 +8,6 @@ import io.github.seckill.client.*;
 import io.github.seckill.client.Cancellation.Release;
 import io.github.seckill.client.SeckillException.Code;
 import io.lettuce.core.RedisClient;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.*;
 import java.util.concurrent.*;
@@ -26,15 +25,13 @@ class RepetitionTest {
     @AutoClose private final RedisClient lettuce = RedisClient.create(proxy.uri());
     @AutoClose private final SeckillClient client = client(Duration.ofMinutes(1));
 
-    RepetitionTest() throws IOException {
+    RepetitionTest() throws Exception {
         shop.selling(Shop.PATIENT, 9);
         shop.plain.set("seckill:stock:8", "9");
     }
 
     private SeckillClient client(Duration retryFor) {
-        return SeckillClient.create(lettuce, SeckillOptions.defaults()
-                .coalescing(false).commandTimeout(Duration.ofSeconds(20))
-                .retryFor(retryFor));
+        return SeckillClient.create(lettuce, Shop.PATIENT.coalescing(false).retryFor(retryFor));
     }
 
     private CompletableFuture<Purchase> buy(String voucher) {
@@ -74,7 +71,7 @@ class RepetitionTest {
 
     @Test
     void after_an_unanswered_one_the_end_is_unknown_whatever_came_last() {
-        try (SeckillClient impatient = client(Duration.ofSeconds(1))) {
+        try (SeckillClient impatient = client(Duration.ofSeconds(3))) {
             proxy.rule = command -> !command.get(0).equals("SECKILL.TRY") ? null
                     : proxy.count("SECKILL.TRY") == 1 ? Proxy.LOSE : READONLY;
             assertThat(impatient.tryBuy("7", "alice", "o1").outcome()).isEqualTo(Outcome.UNKNOWN);

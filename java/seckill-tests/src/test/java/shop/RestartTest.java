@@ -105,7 +105,7 @@ class RestartTest {
             try (Sentinel sentinel = Sentinel.of(primary, folder);
                     var watcher = lettuce.connectSentinel(sentinel.uri());
                     var context = run(sentinel);
-                    SeckillClient office = SeckillClient.create(lettuce)) {
+                    SeckillClient office = SeckillClient.create(lettuce, Shop.PATIENT)) {
                 await().until(() -> watcher.sync().replicas("shop").size() == 1);
                 SeckillClient template = context.getBean(SeckillClient.class);
                 template.create("7", 10_000_000, SaleRules.none());

@@ -25,7 +25,8 @@ import org.springframework.test.context.TestPropertySource;
 @SeckillServiceConnection(options = {"--hz", "50"})
 @TestPropertySource(properties = {
     "spring.application.name=rows", "seckill.listener.poll=50ms",
-    "spring.threads.virtual.enabled=true", "seckill.retry-for=60s", Application.NO_REDISSON
+    "spring.threads.virtual.enabled=true", "seckill.command-timeout=20s",
+    "seckill.retry-for=60s", Application.NO_REDISSON
 })
 class StarterTest {
     @Autowired private SeckillClient template;

@@ -19,30 +19,10 @@ import org.junit.jupiter.params.provider.*;
 /** What a client says when no answer comes, and what is sold meanwhile. */
 class TimeoutsTest {
     private static final SeckillOptions SHORT = SeckillOptions.defaults()
-            .commandTimeout(Duration.ofMillis(100)).retryFor(Duration.ofSeconds(20));
+            .commandTimeout(Duration.ofMillis(100)).retryFor(Duration.ofMinutes(1));
 
     @AutoClose private final Shop shop = new Shop();
     private final RedisCommands<String, String> plain = shop.plain;
-
-    /** A managed voucher of five. Made with more time than the client under test has. */
-    private void openSale(SeckillClient client) throws Exception {
-        try (SeckillClient patient = shop.client(SeckillOptions.defaults())) {
-            patient.create("7", 5, SaleRules.none());
-        }
-        awaitAnswer(client, "7");
-    }
-
-    /** The client is connected: nothing that is tested has to wait for that. */
-    private static void awaitAnswer(SeckillClient client, String voucher) throws Exception {
-        await("answered in time").until(() -> {
-            try {
-                client.info(voucher);
-                return true;
-            } catch (SeckillException.NotNow | SeckillException.NoAnswer slow) {
-                return false;
-            }
-        });
-    }
 
     /** Lets the frozen server go on once commands were sent again twice. */
     private void thawLater() {
@@ -61,8 +41,7 @@ class TimeoutsTest {
 
     @Test
     void a_managed_try_is_repeated_and_sells_once() throws Exception {
-        SeckillClient client = shop.client(SHORT);
-        openSale(client);
+        SeckillClient client = shop.selling(SHORT, 5);
         shop.server.freeze();
         thawLater();
         assertThat(client.tryBuy("7", "alice", "o1").outcome()).isEqualTo(Outcome.ACCEPTED);
@@ -75,7 +54,7 @@ class TimeoutsTest {
     void an_unmanaged_try_is_sent_once_and_unknown() throws Exception {
         plain.set("seckill:stock:8", "5");
         SeckillClient client = shop.client(SHORT);
-        awaitAnswer(client, "8");
+        Shop.awaitAnswer(client, "8");
         shop.server.freeze();
         // Repeated is only the question whether the voucher is managed.
         thawLater();
@@ -88,8 +67,7 @@ class TimeoutsTest {
 
     @Test
     void what_cannot_be_repeated_says_so() throws Exception {
-        SeckillClient client = shop.client(SHORT.retryFor(Duration.ofMillis(400)));
-        openSale(client);
+        SeckillClient client = shop.selling(SHORT.retryFor(Duration.ofMillis(400)), 5);
         plain.set("bare", "5");
         shop.server.freeze();
         assertThatThrownBy(() -> client.restock("7", 1))
@@ -107,9 +85,7 @@ class TimeoutsTest {
     void a_lost_connection_repeats_nothing_that_must_not_be() {
         plain.set("seckill:stock:8", "1000");
         plain.set("bare", "1000");
-        SeckillOptions patient = SeckillOptions.defaults()
-                .coalescing(false).commandTimeout(Duration.ofSeconds(15));
-        SeckillClient client = shop.client(patient);
+        SeckillClient client = shop.client(Shop.PATIENT.coalescing(false));
         for (int round = 0; round < 20; round++) {
             client.info("8");
             long stock = Long.parseLong(plain.get("seckill:stock:8"));
@@ -137,14 +113,13 @@ class TimeoutsTest {
     }
 
     private static <T> List<T> answers(List<CompletableFuture<T>> sent) {
-        return sent.stream().map(one -> one.orTimeout(20, TimeUnit.SECONDS).join()).toList();
+        return sent.stream().map(one -> one.orTimeout(60, TimeUnit.SECONDS).join()).toList();
     }
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void a_killed_connection_sells_each_order_once(boolean coalescing) {
-        SeckillOptions options = SeckillOptions.defaults().coalescing(coalescing);
-        SeckillClient client = shop.client(options);
+        SeckillClient client = shop.client(Shop.PATIENT.coalescing(coalescing));
         client.create("7", 100_000, SaleRules.none());
         for (int round = 0; round < 10; round++) {
             List<CompletableFuture<Purchase>> tries = startTries(client, "7", round, 500);
@@ -178,8 +153,7 @@ class TimeoutsTest {
     /** Another connection is tried beside the silent one, once in the time of a command at most. */
     @Test
     void however_many_time_out_a_frozen_server_is_not_stormed_with_connections() throws Exception {
-        SeckillClient client = shop.client(SHORT.coalescing(false).retryFor(Duration.ZERO));
-        openSale(client);
+        SeckillClient client = shop.selling(SHORT.coalescing(false).retryFor(Duration.ZERO), 5);
         long open = shop.connections();
         long before = connectionsReceived();
         long began = System.nanoTime();
@@ -189,7 +163,7 @@ class TimeoutsTest {
         }
         shop.server.thaw();
         long turns = 1 + Duration.ofNanos(System.nanoTime() - began).toMillis() / 100;
-        awaitAnswer(client, "7");
+        Shop.awaitAnswer(client, "7");
         await("all but one are closed").until(() -> shop.connections() == open);
         assertThat(connectionsReceived() - before).isBetween(1L, turns);
     }
@@ -204,8 +178,7 @@ class TimeoutsTest {
     void a_connection_opens_however_short_the_time_out_of_the_application_is() throws Exception {
         plain.set("seckill:stock:8", "5");
         shop.uri.setTimeout(Duration.ZERO);
-        SeckillClient client = shop.client(SeckillOptions.defaults()
-                .commandTimeout(Duration.ofSeconds(60)).retryFor(Duration.ZERO));
+        SeckillClient client = shop.client(Shop.PATIENT.retryFor(Duration.ZERO));
         shop.server.freeze();
         CompletableFuture<Purchase> bought = client.start(tryBuy("8", "alice", "o1"));
         CompletableFuture<Boolean> locked = Shop.on(() -> client.lock("lock:a").tryLock());
@@ -220,8 +193,7 @@ class TimeoutsTest {
     void a_lock_beside_the_first_try_takes_no_connection_from_it() throws Exception {
         plain.set("seckill:stock:8", "5");
         CountDownLatch two = new CountDownLatch(2);
-        SeckillOptions once = SeckillOptions.defaults()
-                .commandTimeout(Duration.ofSeconds(60)).retryFor(Duration.ZERO).uri(shop.uri);
+        SeckillOptions once = Shop.PATIENT.retryFor(Duration.ZERO).uri(shop.uri);
         try (SeckillClient client = new SeckillClient(() -> {
             boolean second = two.getCount() == 1;
             two.countDown();
@@ -248,9 +220,8 @@ class TimeoutsTest {
     @Test
     void while_the_connection_is_lost_nothing_is_unknown() throws Exception {
         plain.set("seckill:stock:8", "5");
-        SeckillOptions once = SeckillOptions.defaults().retryFor(Duration.ZERO);
-        SeckillClient client = shop.client(once);
-        assertThat(client.tryBuy("8", "alice", "o1").outcome()).isEqualTo(Outcome.ACCEPTED);
+        SeckillClient client = shop.client(SeckillOptions.defaults().retryFor(Duration.ZERO));
+        Shop.awaitAnswer(client, "8");
         shop.server.kill();
         await("not sent").until(() -> {
             try {

@@ -38,7 +38,7 @@ class TwoServersTest {
         }
         await(calls);
         SeckillClient serves = byUri
-                ? healthy.client(LONG.commandTimeout(Duration.ofSeconds(5)))
+                ? healthy.client(LONG)
                 : SeckillClient.create(healthy.lettuce, LONG);
         try (serves) {
             assertThat(serves.lock("lock:b").tryLock()).isTrue();

@@ -40,7 +40,8 @@ class WaitsTest {
     @ParameterizedTest
     @ValueSource(strings = {"readOnly", "frozen", "gone"})
     void aClientThatIsClosedEndsEveryCall(String server) throws Exception {
-        SeckillClient client = shop.selling(Shop.PATIENT, 100);
+        SeckillClient client =
+                shop.selling(Shop.PATIENT.commandTimeout(Duration.ofSeconds(1)), 100);
         switch (server) {
             case "readOnly" -> shop.readOnly(true);
             case "frozen" -> shop.server.freeze();
@@ -133,7 +134,6 @@ class WaitsTest {
     @Test
     void whatIsGivenUpBeforeItIsSentIsNotSent() throws Exception {
         List<String> told = new CopyOnWriteArrayList<>();
-        SeckillOptions slow = Shop.PATIENT.commandTimeout(Duration.ofMinutes(1));
         ObservationRegistry observations = ObservationRegistry.create();
         observations.observationConfig().observationHandler(new ObservationHandler<>() {
             @Override
@@ -146,7 +146,7 @@ class WaitsTest {
                 return true;
             }
         });
-        SeckillClient client = shop.client(slow.observations(observations));
+        SeckillClient client = shop.client(Shop.PATIENT.observations(observations));
         client.create("7", 100, SaleRules.none().hold(Duration.ofMinutes(15)));
         await().until(() -> told.remove("none"));
         shop.server.freeze();
