@@ -23,6 +23,8 @@ final class Connections implements AutoCloseable {
     private final Set<LockConnection> locks = ConcurrentHashMap.newKeySet();
     /** So many lock connections to one server are opened at a time, for those who wait for them. */
     private final ConcurrentMap<String, Semaphore> openings = new ConcurrentHashMap<>();
+    /** Those who wait for a connection, or to know the servers, until the client is closed. */
+    private final Set<CompletableFuture<?>> waits = ConcurrentHashMap.newKeySet();
     private volatile @Nullable Servers servers;
     private volatile @Nullable Shared shared;
     private @Nullable CompletableFuture<Shared> connecting;
@@ -38,7 +40,7 @@ final class Connections implements AutoCloseable {
     /** The same for all who ask at once: what another one has connected to is closed. */
     private synchronized Servers servers() {
         if (closed) {
-            throw new RedisException("the client is disconnected");
+            throw disconnected();
         }
         Servers present = servers;
         if (present == null) {
@@ -204,15 +206,22 @@ final class Connections implements AutoCloseable {
         }
     }
 
-    private static <T> T within(CompletableFuture<T> future, Duration timeout)
-            throws InterruptedException {
+    private <T> T within(CompletableFuture<T> wait, Duration timeout) throws InterruptedException {
+        waits.add(wait);
+        if (closed) {
+            wait.completeExceptionally(disconnected());
+        }
         try {
-            return future.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
+            return wait.orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS).get();
         } catch (ExecutionException failed) {
             throw SeckillException.notConnected(failed.getCause());
-        } catch (TimeoutException late) {
-            throw SeckillException.notConnected(late);
+        } finally {
+            waits.remove(wait);
         }
+    }
+
+    private static RedisException disconnected() {
+        return new RedisException("the client is disconnected");
     }
 
     /** Opens a connection that nothing else is sent on, for a lock, or takes an idle one. */
@@ -262,7 +271,7 @@ final class Connections implements AutoCloseable {
 
     private synchronized @Nullable LockConnection takeIdle(String server) {
         if (closed) {
-            throw new RedisException("the client is disconnected");
+            throw disconnected();
         }
         Deque<LockConnection> kept = idle.get(server);
         return kept == null ? null : kept.poll();
@@ -301,6 +310,7 @@ final class Connections implements AutoCloseable {
             servers = null;
             idle.clear();
         }
+        waits.forEach(wait -> wait.completeExceptionally(disconnected()));
         locks.forEach(LockConnection::close);
         if (connection != null) {
             connection.lettuce.close();
