@@ -146,12 +146,15 @@ public final class SeckillServer implements AutoCloseable {
         }
     }
 
+    /** Whether it is this server that answers: another one may have got the port first. */
     private boolean answers() {
         try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
             socket.setSoTimeout(1_000);
-            socket.getOutputStream().write("PING\r\n".getBytes(StandardCharsets.US_ASCII));
-            return new String(socket.getInputStream().readNBytes(5), StandardCharsets.US_ASCII)
-                    .equals("+PONG");
+            String questions = "PING\r\nINFO server\r\nQUIT\r\n";
+            socket.getOutputStream().write(questions.getBytes(StandardCharsets.US_ASCII));
+            byte[] answers = socket.getInputStream().readAllBytes();
+            String said = new String(answers, StandardCharsets.US_ASCII);
+            return said.startsWith("+PONG") && said.contains("\nprocess_id:" + pid() + "\r");
         } catch (IOException notYet) {
             return false;
         }

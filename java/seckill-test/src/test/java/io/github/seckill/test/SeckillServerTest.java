@@ -1,7 +1,6 @@
 package io.github.seckill.test;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.*;
 
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -21,6 +20,24 @@ class SeckillServerTest {
         server.close();
         assertFalse(server.isAlive());
         assertFalse(Files.exists(server.folder()));
+    }
+
+    /** Where several suites run at once, another one's server may get the port that was free. */
+    @Test
+    void anotherServerOnItsPortIsNotTakenForIt() throws Exception {
+        SeckillServer server = SeckillServer.start();
+        server.kill();
+        String port = String.valueOf(server.port());
+        Process other = new ProcessBuilder(
+                SeckillServer.program(), "--port", port, "--save", "", "--bind", server.host())
+                .redirectErrorStream(true).start();
+        try (var log = other.inputReader()) {
+            assertTrue(log.lines().anyMatch(line -> line.contains("Ready to accept")));
+            String failed = assertThrows(IllegalStateException.class, server::restart).getMessage();
+            assertTrue(failed.contains("Address already in use"), failed);
+        } finally {
+            other.destroyForcibly().waitFor();
+        }
     }
 
     @Test
