@@ -12,8 +12,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** A server that hangs holds up nobody who has another one. */
 class TwoServersTest {
-    private static final SeckillOptions LONG = SeckillOptions.defaults()
-            .commandTimeout(Duration.ofSeconds(20)).retryFor(Duration.ofMinutes(5));
+    /** What hangs does so for longer than others wait for what it may keep from them. */
+    private static final SeckillOptions LONG = Shop.PATIENT.commandTimeout(Duration.ofHours(1));
 
     @AutoClose private final Shop frozen = new Shop();
     @AutoClose private final Shop healthy = new Shop();
@@ -38,8 +38,8 @@ class TwoServersTest {
         }
         await(calls);
         SeckillClient serves = byUri
-                ? healthy.client(LONG)
-                : SeckillClient.create(healthy.lettuce, LONG);
+                ? healthy.client(Shop.PATIENT)
+                : SeckillClient.create(healthy.lettuce, Shop.PATIENT);
         try (serves) {
             assertThat(serves.lock("lock:b").tryLock()).isTrue();
             serves.lock("lock:b").unlock();
