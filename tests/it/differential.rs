@@ -46,6 +46,8 @@ enum Step {
     Try([String; 3]),
     /// A release by the module and by the script.
     Release([String; 2]),
+    /// Tries for a voucher in one command, by the module and by the script of the benchmark.
+    Batch(Vec<String>),
 }
 
 fn random_step(random: &mut fastrand::Rng) -> Step {
@@ -59,7 +61,14 @@ fn random_step(random: &mut fastrand::Rng) -> Step {
     let plain = |words: &[&str]| Step::Plain(words.iter().map(ToString::to_string).collect());
     let amount = random.choice(["0", "1", "2", "3", "10", "-1", "-2"]).expect("one");
     match random.u8(0..100) {
-        0..60 => Step::Try([voucher, user, &order].map(str::to_owned)),
+        0..50 => Step::Try([voucher, user, &order].map(str::to_owned)),
+        50..60 => {
+            let count = random.choice([1, 3, 9, 9, 1024]).expect("one");
+            // Some of them twice in a batch, or among the buyers.
+            let tries = (0..count).flat_map(|n| [random.u16(..n + 7), n]);
+            let tries: Vec<_> = tries.map(|number| number.to_string()).collect();
+            Step::Batch([&[voucher.to_owned()], &tries[..]].concat())
+        }
         60..65 => plain(&["SET", &stock, amount]),
         65..67 => plain(&["SET", &stock, amount, "PXAT", "33333333333333"]),
         67..69 => plain(&["INCRBY", &stock, amount]),
@@ -85,18 +94,21 @@ impl Reference {
     fn of(server: &Server) -> Self {
         let mut client = server.client();
         let mut load = |script| text(&client.call(&["SCRIPT", "LOAD", script]));
-        let scripts = Scripts { sell: load(SELL), unlock: load(UNLOCK) };
+        let [sell, unlock] = [SELL, UNLOCK].map(&mut load);
+        let scripts = Scripts { sell, unlock, batch: Some(load(BATCH)) };
         Self { client, scripts }
     }
 }
 
 const SELL: &str = include_str!("../../tools/benches/side_by_side/scripts/seckill.lua");
+const BATCH: &str = include_str!("../../tools/benches/side_by_side/scripts/try_batch.lua");
 const UNLOCK: &str = include_str!("unlock.lua");
 
-/// The sha1 of each script.
+/// The sha1 of each script. Without one, a batch is the module's.
 struct Scripts {
     sell: String,
     unlock: String,
+    batch: Option<String>,
 }
 
 impl Scripts {
@@ -110,6 +122,16 @@ impl Scripts {
             Step::Release([lock, token]) => {
                 client.call(&["EVALSHA", &self.unlock, "1", lock, token])
             }
+            Step::Batch(words) => match &self.batch {
+                Some(script) => {
+                    let keys =
+                        ["stock", "order"].map(|kind| format!("seckill:{kind}:{}", words[0]));
+                    let call = ["EVALSHA", script, "3", &keys[0], &keys[1], "stream.orders"];
+                    let words = words.iter().map(String::as_str);
+                    client.call(&call.into_iter().chain(words).collect::<Vec<_>>())
+                }
+                None => step_of_module(client, step),
+            },
         }
     }
 }
@@ -119,6 +141,7 @@ fn step_of_module(client: &mut Client, step: &Step) -> Value {
         Step::Plain(words) => client.call(words),
         Step::Try([voucher, user, order]) => client.call(&["SECKILL.TRY", voucher, user, order]),
         Step::Release([lock, token]) => client.call(&["LOCK.RELEASE", lock, token]),
+        Step::Batch(words) => client.call(&[&["SECKILL.MTRY".to_owned()], &words[..]].concat()),
     }
 }
 
@@ -178,7 +201,7 @@ fn histories_are_those_of_the_scripts() {
 #[test]
 fn histories_by_evalsha_are_those_of_the_scripts() {
     let sha1 = |script: &str| Sha1::of(script.as_bytes()).to_string();
-    let scripts = Scripts { sell: sha1(SELL), unlock: sha1(UNLOCK) };
+    let scripts = Scripts { sell: sha1(SELL), unlock: sha1(UNLOCK), batch: None };
     let entries = format!(
         "{} SECKILL.TRY ARGV[1] ARGV[2] ARGV[3]; {} LOCK.RELEASE KEYS[1] ARGV[1]",
         scripts.sell, scripts.unlock
