@@ -293,6 +293,7 @@ fn a_key_that_comes_is_not_waited_for_longer() {
             server.wait_until(over);
             // The timer has met the sale: it says so in the log at most once a minute.
             server.wait_until(server.clock_ms() + 50);
+            server.check("> ZCARD seckill:hold:7\n1\n> EXISTS stream.orders.released\n0");
             let before = server.clock_ms();
             server.run(come);
             let holds = || server.run("EXISTS seckill:hold:7") == Value::Int(0);
@@ -300,5 +301,6 @@ fn a_key_that_comes_is_not_waited_for_longer() {
             (server.clock_ms() - before < 500).then_some(before)
         });
         assert!(before > 0, "{kind}");
+        server.assert_book("7", [3, 0, 0]);
     }
 }

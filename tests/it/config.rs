@@ -1,6 +1,7 @@
 //! Settings: where they are read from, which values are refused, and that they take effect at once.
 
 use crate::harness::{Server, module, text};
+use crate::memory::calls;
 use crate::observe::{assert_error, words};
 use redis::Value;
 
@@ -66,6 +67,14 @@ fn there_are_these_configs_at_these_defaults() {
 #[test]
 fn every_config_can_be_set_and_set_back() {
     let server = Server::start();
+    // When a hold placed afterwards has expired, the timer has run.
+    let scans = |voucher: &str| {
+        server.check(&format!("> SECKILL.CREATE {voucher} 5 HOLD 20\nOK"));
+        server.check(&format!("> SECKILL.TRY {voucher} ann o1\n0"));
+        server.wait_for_state(voucher, "o1", "expired");
+        calls(&server, "scan")
+    };
+    let before = scans("7");
     for (name, default, other) in CONFIGS {
         set(&server, name, other);
         assert_eq!(get(&server, name), other);
@@ -73,6 +82,7 @@ fn every_config_can_be_set_and_set_back() {
         set(&server, name, default);
         assert_eq!(get(&server, name), default);
     }
+    assert_eq!(scans("8"), before, "a setting that changes scans no keys");
     let pairs: Vec<_> = CONFIGS.iter().map(|row| format!("{} '{}'", row.0, row.2)).collect();
     assert_eq!(server.run(&format!("CONFIG SET {}", pairs.join(" "))), Value::Okay);
     assert_eq!(all(&server), sorted(|row| row.2));
@@ -309,10 +319,9 @@ fn bad_lines_of_redis_conf_stop_the_start() {
         ("seckill.unlimited-stock 7", "unlimited-stock"),
         ("seckill.scripts \"; x LOCK.INFO a\"", "entry 1: must begin with the sha1"),
         ("seckill.order-stream stream.draws", "the same stream for orders and draws"),
-        (
-            "seckill.stock-prefix seckill:order:",
-            "the prefix of stock keys and of buyers keys alike",
-        ),
+        ("seckill.order-stream seckill:book:7", "must not make names that other keys"),
+        ("seckill.stock-prefix icr:", "must not make names that other keys"),
+        ("seckill.stock-prefix seckill:order:", "stock keys and of buyers keys alike"),
     ] {
         assert_no_start(Server::with().config(line).try_start(), about, line);
     }

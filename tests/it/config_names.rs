@@ -54,27 +54,6 @@ fn names_take_effect_at_once() {
     );
 }
 
-/// What no voucher can be sold with is refused at the start.
-#[test]
-fn names_that_always_meet_in_one_key_are_refused() {
-    for line in [
-        "buyers-prefix seckill:stock:",
-        "buyers-prefix seckill:units:",
-        "buyers-prefix seckill:book:",
-        "buyers-prefix stream.orders.confirmed",
-        "stock-prefix seckill:voucher:",
-        "stock-prefix seckill:hold:",
-        "stock-prefix stream.orders.confirmed",
-        "stock-prefix icr:",
-        "order-stream seckill:book:7",
-        "order-stream seckill:hold:7",
-    ] {
-        let log = Server::with().config(format!("seckill.{line}")).try_start().err();
-        let log = log.unwrap_or_else(|| panic!("{line} was taken"));
-        assert!(log.contains("not loaded: ") && log.contains(" must not "), "{line}: {log}");
-    }
-}
-
 #[test]
 fn names_that_meet_in_one_key_sell_nothing() {
     let rules = r#"{"total":5,"begin":null,"end":null,"limit":1,"hold":1000,"sale":7}"#;

@@ -140,26 +140,6 @@ fn an_append_only_file_cut_at_any_byte_is_a_beginning_of_the_history() {
     println!("{} cuts of {} bytes, {} commands", cuts.len(), whole.len(), ends.len());
 }
 
-/// An RDB file has a checksum at its end: a server loads all of it or does not start.
-#[test]
-fn an_rdb_file_cut_at_any_byte_is_refused() {
-    let writer = Server::with().aof().start();
-    run_history(&writer);
-    assert_eq!(writer.say("SAVE"), "OK");
-    let path = writer.dir().join("dump.rdb");
-    let whole = fs::read(&path).expect("the file");
-    fs::remove_dir_all(writer.dir().join("appendonlydir")).expect("no other file");
-    let copy = Server::with().data_of(&writer).start();
-    assert_eq!(copy.digest(), writer.digest());
-    let cuts: Vec<usize> = (1..whole.len()).step_by(step(97)).chain([whole.len() - 1]).collect();
-    for cut in &cuts {
-        fs::write(&path, &whole[..*cut]).expect("a cut file");
-        let refused = Server::with().data_of(&writer).try_start();
-        assert!(refused.is_err(), "a server has started with {cut} of {} bytes", whole.len());
-    }
-    println!("{} cuts of {} bytes", cuts.len(), whole.len());
-}
-
 /// The lines of docs/operating.md that are run before each start, when there is no file yet and on
 /// a file that ends within a transaction.
 #[test]

@@ -12,7 +12,7 @@
 //! | FLUSHDB, FLUSHALL | = | D1 | D1 | D1 | A2 | D1 | N1 | D1 O10 |
 //! | SWAPDB | = | D2 | D2 | = | A2 | D2 | F1 N1 | D2 F2 O10 |
 //! | loading, one way or another | = | D3 D4 | D3 D4 | D3 | = | D3 D4 D5 O15 | N1 | D3 D4 |
-//! | promoted | = | R1 D4 | R1 D4 | = | A2 | R1 R2 R3 F3 | N1 N3 R3 | R1 |
+//! | promoted | = | R1 D4 | R1 D4 | = | A2 | R1 R2 R3 | N1 N3 R3 | R1 |
 //! | demoted | = | R1 | R1 | = | = | R1 | N3 | R1 |
 //! | a naming setting changes | S1 S2 O19 | S1 | S1 | = | = | S3 S4 F4 | N1 N2 | S6 |
 //! | another setting changes | S5 | S5 | S5 | = | = | S5 F4 | N1 | S5 |
@@ -72,8 +72,7 @@
 //! | N5 | `scan::holds_that_move_away_during_the_scan_expire_once` |
 //! | F1 | `reported::databases_that_are_swapped_during_the_scan_lose_no_hold` |
 //! | F2 | `reported::a_grant_that_is_lost_in_another_database_waits_where_it_was_asked_for` |
-//! | F3 | `reported::a_promotion_scans_no_keys` |
-//! | F4 | `reported::a_setting_that_changes_scans_no_keys` |
+//! | F4 | `config::every_config_can_be_set_and_set_back` |
 //! | O6 | `arriving::a_key_that_comes_is_not_waited_for_longer` |
 //! | O7 | `survival::holds_whose_key_was_lost_still_end` |
 //! | O8 | `holds_fixed::holds_that_others_wrote_are_lifted` |

@@ -3,7 +3,6 @@
 
 use crate::harness::{Server, text};
 use crate::observe::integer;
-use crate::replayed::assert_replayed;
 use redis::Value;
 
 /// Generated ids: one before a batch, those of two tries in a batch of five, and one after it.
@@ -101,28 +100,4 @@ fn an_overdue_order_that_cannot_be_released_is_an_error_of_its_own_pair() {
         3) (error) WRONGTYPE Operation against a key holding the wrong kind of value
         ",
     );
-}
-
-#[test]
-fn a_stream_that_is_full_half_way_refuses_the_rest_alone() {
-    for setup in ["SET seckill:stock:7 9", "SECKILL.CREATE 7 9 LIMIT 2 HOLD 900000"] {
-        let server = Server::with().aof().start();
-        server.run(setup);
-        server.run("XADD stream.orders 18446744073709551615-18446744073709551613 a b");
-        server.check(
-            "
-            > SECKILL.MTRY 7 a o1 b o2 c o3 a o1 d o4 c o3
-            1) 0
-            2) 0
-            3) (error) ERR the order stream has used up its ids
-            4) ...
-            5) (error) ERR the order stream has used up its ids
-            6) (error) ERR the order stream has used up its ids
-            > GET seckill:stock:7 => 7
-            > SCARD seckill:order:7 => 2
-            > XLEN stream.orders => 3
-            ",
-        );
-        assert_replayed(&server);
-    }
 }

@@ -58,23 +58,6 @@ fn ids_interleave_with_the_java_generator() {
     }
 }
 
-/// A generator whose counter has another key counts from 1, too. An earlier epoch keeps them apart.
-#[test]
-fn ids_of_an_earlier_epoch_are_apart_from_another_counters() {
-    let server = Server::with().config("seckill.id-epoch 946684800").start();
-    today(&server, "order");
-    for _ in 0..300 {
-        let theirs = java_id(&server, "icr:order:20261127");
-        let ours = next(&server, "order", 1);
-        let seconds = (ours >> 32) - (theirs >> 32);
-        assert!(
-            (EPOCH - 946_684_800..EPOCH - 946_684_800 + 60).contains(&seconds),
-            "{ours} {theirs}"
-        );
-        assert_eq!(ours & 0xffff_ffff, theirs & 0xffff_ffff);
-    }
-}
-
 #[test]
 fn a_counter_of_ours_expires_after_two_days() {
     let server = Server::start();
@@ -86,32 +69,6 @@ fn a_counter_of_ours_expires_after_two_days() {
     next(&server, "order", 7);
     let later = integer(&server.call(&["PEXPIRETIME", &key])) - 2 * DAY * 1000;
     assert_eq!(later, expiry);
-}
-
-#[test]
-fn ids_go_on_after_a_crash_and_on_a_new_primary() {
-    for tags in ["auto", "yes"] {
-        let builder = Server::with().aof().port().config(format!("seckill.hash-tags {tags}"));
-        let mut server = builder.start();
-        today(&server, "order");
-        let first = next(&server, "order", 1000) + 999;
-        server.kill9();
-        server.start_again();
-        let second = next(&server, "order", 1);
-        assert!(second > first, "{second} after {first}");
-        let config = format!("seckill.hash-tags {tags}");
-        let replica = Server::with().config(config).replica_of(&server).start();
-        server.wait_for_replica(&replica);
-        let last = next(&server, "order", 1000) + 999;
-        server.wait_for_replica(&replica);
-        server.kill9();
-        assert_eq!(replica.run("REPLICAOF NO ONE"), Value::Okay);
-        let fourth = next(&replica, "order", 1);
-        assert!(fourth > last, "{fourth} after {last}");
-        if tags == "auto" {
-            assert_eq!([second, fourth].map(|id| id & 0xffff_ffff), [1001, 2002]);
-        }
-    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! connection, and then waits for the replicas.
 
 use crate::harness::{Server, left_out, text};
-use crate::reject::{nothing_to_reject, ordered};
+use crate::reject::nothing_to_reject;
 use redis::Value;
 
 /// A held, a sold and a cancelled order.
@@ -20,28 +20,6 @@ fn sale(server: &Server) {
         let reply = server.run(command);
         assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
     }
-}
-
-#[test]
-fn batches_and_rejections_can_be_waited_for_too() {
-    let primary = Server::with().port().start();
-    let replica = Server::with().replica_of(&primary).start();
-    primary.wait_for_replica(&replica);
-    replica.freeze();
-    primary.run("SECKILL.CREATE 7 9 LIMIT 3");
-    let id = ordered(&primary, "SECKILL.TRY 7 dave o1");
-    let reject = format!("SECKILL.REJECT stream.orders g {id}");
-    let batch = "SECKILL.MTRY 7 erin o2 erin o3";
-    for (command, first, again) in [(&*reject, "1", "0"), (batch, "1) 0\n2) 0", "1) 0\n2) 0")] {
-        primary.check(&format!("> {command}\n{first}"));
-        let mut other = primary.client();
-        other.check(&format!("> {command}\n{again}"));
-        assert_eq!(other.run("WAIT 1 200"), Value::Int(0), "{command}");
-    }
-    replica.wake();
-    primary.wait_for_replica(&replica);
-    let [here, there] = [&primary, &replica].map(|server| server.run("HGETALL seckill:book:7"));
-    assert_eq!(format!("{here:?}").len(), format!("{there:?}").len());
 }
 
 /// Only the unchanged entry of the book is replicated: no event, no key that a WATCH notices.

@@ -111,28 +111,6 @@ fn threads_that_read_and_write_for_the_server() {
 }
 
 #[test]
-fn the_setting_changes_under_load() {
-    let server = loaded(Server::with());
-    under_load(&server, || {
-        for round in 0..60 {
-            let value = match round % 3 {
-                0 => usual_entries(),
-                1 => format!("{};{}", usual_entries(), entries()),
-                _ => String::new(),
-            };
-            let before = replaced(&server);
-            let set = server.call(&["CONFIG", "SET", "seckill.scripts", &value]);
-            assert_eq!(set, Value::Okay);
-            if !value.is_empty() {
-                wait_for_more(&server, 20);
-            }
-            assert!(replaced(&server) >= before);
-        }
-    });
-    assert!(server.info("cmdstat_evalsha").is_some(), "Lua never had its turn");
-}
-
-#[test]
 fn the_module_comes_under_load() {
     let server = loaded(Server::with().without_module());
     let path = module().display().to_string();

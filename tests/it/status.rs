@@ -67,43 +67,6 @@ fn an_unmanaged_voucher_has_less_to_say() {
     );
 }
 
-const LOOKS: [&str; 9] = [
-    "SECKILL.ORDER 7 o1", "SECKILL.ORDER 7 none", "SECKILL.STATUS 7 alice",
-    "SECKILL.STATUS 7 none", "SECKILL.INFO 7", "SECKILL.AUDIT 7", "SECKILL.AUDIT 7 CURSOR 0",
-    "SECKILL.INFO 8", "SECKILL.STATUS 8 alice",
-];
-
-#[test]
-fn looking_leaves_no_trace_and_works_where_reading_does() {
-    let server = Server::observed().port().start();
-    server.run("SECKILL.CREATE 7 9 LIMIT 2 HOLD 900000");
-    server.run("SET seckill:stock:8 1");
-    server.run("SECKILL.TRY 7 alice o1 UNITS 2");
-    server.run("SECKILL.TRY 8 alice o1");
-    let replica = Server::with().replica_of(&server).start();
-    server.wait_for_replica(&replica);
-    for command in LOOKS {
-        // A link to a replica has traffic of its own, which `silent` would report.
-        assert_eq!(replica.run(command), server.run(command), "{command}");
-        let script = format!("return redis.call('{}')", command.replace(' ', "','"));
-        let read = server.call(&["EVAL_RO", &script, "0"]);
-        assert!(!matches!(read, Value::ServerError(_)), "{command}: {read:?}");
-    }
-    drop(replica);
-    server.until("the replica to be gone", || {
-        server.info("connected_slaves").as_deref() == Some("0")
-    });
-    let quiet = Server::observed().data_of(&server).start();
-    for command in LOOKS {
-        let reply = quiet.silent(command);
-        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
-    }
-    for command in ["ORDER 7", "ORDER 7 o1 x", "STATUS 7", "INFO", "INFO 7 x", "AUDIT", "AUDIT 7 x"]
-    {
-        quiet.refused(&format!("SECKILL.{command}"), "ERR");
-    }
-}
-
 /// Units of held orders are counted as orders of several units are placed and end, so that
 /// SECKILL.INFO never reads the book.
 #[test]

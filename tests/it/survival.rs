@@ -1,9 +1,7 @@
 //! Whatever happens to servers and keys, holds expire once, and no unit is lost or made.
 
 use crate::harness::{Server, in_time, wait_for};
-use crate::observe::bytes_list;
 use crate::replayed::assert_replayed;
-use kit::sales::unix_ms;
 use redis::Value;
 
 /// A sale of 9: `due` held for a moment, `kept` for long, `paid` sold, `gone` cancelled. Returns
@@ -39,42 +37,6 @@ fn assert_over(server: &Server, voucher: &str) {
     ));
     server.wait_for_state(voucher, "again", "expired");
     server.assert_book(voucher, [7, 0, 2]);
-}
-
-#[test]
-fn holds_survive_a_crash_by_the_aof() {
-    for preamble in ["yes", "no"] {
-        let config = format!("aof-use-rdb-preamble {preamble}");
-        let mut server = Server::with().aof().config(config).start();
-        sale(&server, "8", 900_000);
-        let over = sale(&server, "7", 1000);
-        server.kill9();
-        // The hold becomes due while no server runs.
-        while unix_ms() <= over {
-            std::thread::yield_now();
-        }
-        server.start_again();
-        assert_over(&server, "7");
-        server.assert_book("8", [5, 3, 1]);
-    }
-}
-
-#[test]
-fn holds_survive_a_crash_by_the_rdb() {
-    let mut server = in_time(300, |hold_ms| {
-        let server = Server::start();
-        sale(&server, "7", 100);
-        let over = sale(&server, "8", hold_ms);
-        server.check("> SAVE\nOK");
-        let confirmed = server.run("SECKILL.CONFIRM 8 dave due") == Value::Int(1);
-        assert!(confirmed || server.clock_ms() >= over, "too late before the deadline");
-        confirmed.then_some(server)
-    });
-    server.kill9();
-    server.start_again();
-    assert_over(&server, "7");
-    // Changes after the file was written are lost.
-    assert_over(&server, "8");
 }
 
 #[test]
@@ -141,53 +103,6 @@ fn a_sale_that_lacks_a_key_is_left_alone_until_an_operator_says_so() {
         server.check("> XLEN stream.orders.released\n1\n> SECKILL.DROP 7 FORCE\n1");
         server
             .check("> XLEN stream.orders.released\n3\n> EXISTS seckill:book:7 seckill:stock:7\n0");
-    }
-}
-
-/// However slowly the keys of a sale come and in which order, all its units are there afterwards.
-#[test]
-fn a_sale_that_comes_key_by_key_is_left_alone_until_it_is_whole() {
-    let server = Server::start();
-    let kinds = ["voucher", "stock", "order", "book", "units", "hold", "extra", "wait"];
-    let dumps = in_time(60, |hold_ms| {
-        server.run("FLUSHALL");
-        server.run(&format!("SECKILL.CREATE 7 3 HOLD {hold_ms} LIMIT 2"));
-        for command in ["ann a1", "bob b1 UNITS 2", "cid c1 WAITLIST"] {
-            server.run(&format!("SECKILL.TRY 7 {command}"));
-        }
-        server.run("SECKILL.CONFIRM 7 ann a1");
-        let dumps = kinds.map(|kind| server.call(&["DUMP", &format!("seckill:{kind}:7")]));
-        // Else the hold was not to be released any more.
-        let is_held = server.say("HGET seckill:book:7 b1").starts_with("held:");
-        is_held.then(|| bytes_list(Value::Array(dumps.into())))
-    });
-    server.run("FLUSHALL");
-    let mut random = fastrand::Rng::with_seed(7);
-    let vouchers: Vec<_> = (0..60)
-        .map(|_| {
-            let mut order: Vec<_> = kinds.iter().zip(&dumps).collect();
-            random.shuffle(&mut order);
-            order
-        })
-        .collect();
-    for step in 0..kinds.len() {
-        for (voucher, order) in vouchers.iter().enumerate() {
-            let (kind, dump) = order[step];
-            let key = format!("seckill:{kind}:{voucher}");
-            let restored = server.call(&[b"RESTORE".as_slice(), key.as_bytes(), b"0", dump]);
-            assert_eq!(restored, Value::Okay, "{key}: {order:?}");
-        }
-        // Time for the timer to meet the parts.
-        server.wait_until(server.clock_ms() + 15);
-    }
-    for (voucher, order) in vouchers.iter().enumerate() {
-        let order: Vec<_> = order.iter().map(|(kind, _)| kind).collect();
-        // The order in the queue gets a unit, and loses it again.
-        server.wait_for_state(&voucher.to_string(), "c1", "expired");
-        let holds = format!("EXISTS seckill:hold:{voucher}");
-        server.until("the last hold to end", || server.run(&holds) == Value::Int(0));
-        assert_eq!(server.differences(&voucher.to_string()), [""; 0], "{order:?}");
-        server.assert_book(&voucher.to_string(), [2, 0, 1]);
     }
 }
 

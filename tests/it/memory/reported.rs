@@ -1,43 +1,8 @@
 //! Events that a memory once missed: each test is a fault that occurred on a real server.
 
-use super::{calls, load, scan};
-use crate::config::CONFIGS;
-use crate::harness::{Server, text};
+use super::scan;
+use crate::harness::Server;
 use redis::Value;
-
-/// Causes, after a module was refused, every event that a module can subscribe to.
-fn cause_every_event(server: &Server) {
-    for command in [
-        "SET a 1", "ZADD seckill:hold:7 5 o1", "SADD s m", "SET e 1 PX 1",
-        "RENAME a seckill:voucher:7", "ZREM seckill:hold:7 o1", "CONFIG SET maxmemory 0",
-        "SWAPDB 0 1", "FLUSHALL", "SET a 1", "SAVE", "DEBUG RELOAD", "REPLICAOF 127.0.0.1 1",
-        "REPLICAOF NO ONE", "DEL a",
-    ] {
-        let reply = server.run(command);
-        assert!(!matches!(reply, Value::ServerError(_)), "{command}: {reply:?}");
-    }
-    // A few ticks of the server's cron.
-    server.wait_until(server.clock_ms() + 250);
-}
-
-#[test]
-fn a_refused_load_leaves_nothing_behind() {
-    for args in [
-        "hold-sweep-ms 99999",
-        "nosuch 1",
-        "stock-prefix",
-        "order-fields x",
-        "stock-prefix a: stock-prefix b:",
-    ] {
-        let server = Server::with().without_module().start();
-        let refused = text(&load(&server, args));
-        assert!(refused.starts_with("ERR"), "{args}: {refused}");
-        cause_every_event(&server);
-        assert_eq!(load(&server, ""), Value::Okay, "{args}");
-        server.check("> SECKILL.CREATE 7 5 HOLD 20\nOK\n> SECKILL.TRY 7 alice o1\n0");
-        server.wait_for_state("7", "o1", "expired");
-    }
-}
 
 #[test]
 fn databases_that_are_swapped_during_the_scan_lose_no_hold() {
@@ -46,40 +11,6 @@ fn databases_that_are_swapped_during_the_scan_lose_no_hold() {
     let replies = scan::load_and(&server, &["SWAPDB 0 1".to_owned()]);
     assert_eq!(replies, [Value::Okay]);
     scan::wait_until_all_have_expired(&server, "a swap");
-}
-
-#[test]
-fn a_setting_that_changes_scans_no_keys() {
-    let server = Server::with().port().start();
-    server.run("DEBUG POPULATE 20000 filler 8");
-    // When a hold placed afterwards has expired, the timer has run.
-    let end_holds = |voucher: &str| {
-        server.run(&format!("SECKILL.CREATE {voucher} 5 HOLD 20"));
-        server.check(&format!("> SECKILL.TRY {voucher} alice o1\n0"));
-        server.wait_for_state(voucher, "o1", "expired");
-    };
-    end_holds("first");
-    let before = calls(&server, "scan");
-    for (name, default, other) in CONFIGS {
-        for value in [other, default] {
-            assert_eq!(server.call(&["CONFIG", "SET", name, value]), Value::Okay, "{name}");
-            // Before the fix there were a dozen steps within the command, and more in each tick.
-            assert_eq!(calls(&server, "scan"), before, "after CONFIG SET {name} {value:?}");
-        }
-    }
-    end_holds("second");
-    assert_eq!(calls(&server, "scan"), before, "after CONFIG SET");
-}
-
-#[test]
-fn a_promotion_scans_no_keys() {
-    let server = Server::with().port().start();
-    server.run("DEBUG POPULATE 20000 filler 8");
-    let before = calls(&server, "scan");
-    server.check("> REPLICAOF 127.0.0.1 1\nOK\n> REPLICAOF NO ONE\nOK");
-    server.check("> SECKILL.CREATE 7 5 HOLD 20\nOK\n> SECKILL.TRY 7 alice o1\n0");
-    server.wait_for_state("7", "o1", "expired");
-    assert_eq!(calls(&server, "scan"), before, "after a promotion");
 }
 
 #[test]
