@@ -146,6 +146,9 @@ fn what_means_something_else_is_told() {
         ("SECKILL.ALTER 7 BEGIN 1000000000", &in_seconds("begin")),
         ("SECKILL.CREATE 7 5 BEGIN 20 END 20", "END must lie after BEGIN"),
         ("SECKILL.CONFIRM 7 alice o1 REF ''", "reference must not be empty"),
+        // Clients that never set their token would all be the holder.
+        ("LOCK.ACQUIRE lock '' 1000", "token must not be empty"),
+        ("LOCK.RENEW lock '' 1000", "token must not be empty"),
         ("SECKILL.CONFIRM 7 alice o1 REFUND", no_reference),
         ("SECKILL.CONFIRM 7 alice o1 UNITS 1 SALE 5", no_reference),
         ("SECKILL.CANCEL 7 alice o1 REFUNDED IF held", not_sold),

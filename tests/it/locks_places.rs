@@ -40,43 +40,60 @@ fn a_repeat_takes_over_the_place_of_its_token() {
     server.check("> LOCK.RELEASE lock bob\n1\n> EXISTS lock\n0");
 }
 
-/// The lock is handed to a waiter and, before that is answered, another client uses its token.
+/// The lock is handed to a waiter and, before that is answered, something happens to it, to its
+/// client, or by another client with its token.
 #[test]
-fn a_grant_belongs_to_the_latest_request_of_its_token() {
-    for (ask, of_ask, of_waiter, is_kept) in [
-        ("LOCK.ACQUIRE lock bob 1000000", "1", Some("0"), true),
-        ("LOCK.RENEW lock bob 1000000", "1", Some("1"), true),
-        ("LOCK.RENEW lock bob 1000000; CLIENT KILL ID <id>", "1", None, true),
-        ("LOCK.ACQUIRE lock bob 1000000; CLIENT KILL ID <id>", "1", None, true),
-        ("CLIENT KILL ID <id>; LOCK.ACQUIRE lock bob 1000000", "1", None, true),
-        ("CLIENT KILL ID <id>; LOCK.RENEW lock bob 1000000", "1", None, true),
-        ("CLIENT KILL ID <id>; LOCK.RENEW lock eve 1000000", "1", None, false),
+fn a_grant_belongs_to_the_latest_request_or_goes_to_the_next() {
+    let kill = "CLIENT KILL ID <id>";
+    for (steps, told, owner) in [
+        ("LOCK.ACQUIRE lock bob 1000000", "0", "bob"),
+        ("LOCK.RENEW lock bob 1000000", "1", "bob"),
+        (&format!("LOCK.RENEW lock bob 1000000; {kill}"), "", "bob"),
+        (&format!("LOCK.ACQUIRE lock bob 1000000; {kill}"), "", "bob"),
+        (&format!("{kill}; LOCK.ACQUIRE lock bob 1000000"), "", "bob"),
+        (&format!("{kill}; LOCK.RENEW lock bob 1000000"), "", "bob"),
+        (&format!("{kill}; LOCK.RENEW lock eve 1000000"), "", "cid"),
         // The lock is taken away from the grant: its client waits again, and is the first.
-        ("LOCK.RELEASE lock bob; CLIENT KILL ID <id>", "1", None, false),
-        ("LOCK.RELEASE lock bob", "1", Some("1"), true),
-        ("DEL lock; LOCK.ACQUIRE lock bob 1000000", "1", Some("1"), true),
-        ("DEL lock; CLIENT KILL ID <id>; LOCK.RELEASE lock bob", "1", None, false),
+        (&format!("LOCK.RELEASE lock bob; {kill}"), "", "cid"),
+        ("LOCK.RELEASE lock bob", "1", "bob"),
+        ("DEL lock; LOCK.ACQUIRE lock bob 1000000", "1", "bob"),
+        (&format!("DEL lock; {kill}; LOCK.RELEASE lock bob"), "", "cid"),
+        // Nobody hears of the grant.
+        (kill, "", "cid"),
+        ("CLIENT UNBLOCK <id> ERROR", "UNBLOCKED", "cid"),
+        // A client that is unblocked early is answered that it has the lock.
+        ("CLIENT UNBLOCK <id> TIMEOUT", "1", "bob"),
+        ("SET lock zoe", "", "zoe"),
+        ("DEL lock", "1", "bob"),
+        ("FLUSHALL", "1", "bob"),
+        // The granted lock moves with its database, and the lock in this database is cid's.
+        ("SWAPDB 0 1", "1", "cid"),
     ] {
         let server = Server::start();
         server.run("LOCK.ACQUIRE lock ann 1000000");
         let mut bob = server.client();
         let id = id_of(&mut bob);
         server.queue(&mut bob, ASK);
-        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
-        server.run("MULTI");
-        server.run("LOCK.RELEASE lock ann");
-        ask.split("; ").for_each(|one| drop(server.run(&one.replace("<id>", &id))));
-        let Value::Array(replies) = server.run("EXEC") else { panic!("{ask}") };
-        assert_eq!(text(&replies[1]), of_ask, "{ask}");
-        if let Some(of_waiter) = of_waiter {
-            assert_eq!(text(&bob.receive()), of_waiter, "{ask}");
+        let cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
+        let steps = format!("LOCK.RELEASE lock ann; {}", steps.replace("<id>", &id));
+        let replies = server.transaction(&steps.split("; ").collect::<Vec<_>>());
+        let done = replies[..2].iter().map(text).all(|reply| ["1", "OK"].contains(&&*reply));
+        assert!(done, "{steps}: {replies:?}");
+        if !told.is_empty() {
+            let reply = text(&bob.receive());
+            assert!(reply.starts_with(told), "{steps}: {reply}");
         }
-        if is_kept {
-            assert_eq!((server.owner("lock").as_str(), server.in_queue()), ("bob", 1), "{ask}");
-            server.run("LOCK.RELEASE lock bob");
+        server.wait_for_owner("lock", owner);
+        let mut next = if owner == "zoe" { bob } else { cid };
+        if owner != "cid" {
+            assert_eq!(server.in_queue(), if owner == "zoe" { 2 } else { 1 }, "{steps}");
+            server.run("DEL lock");
         }
-        assert_eq!(cid.receive(), Value::Int(1), "{ask}");
-        assert_eq!(server.owner("lock"), "cid", "{ask}");
+        assert_eq!(next.receive(), Value::Int(1), "{steps}");
+        server.wait_for_owner("lock", if owner == "zoe" { "bob" } else { "cid" });
+        if steps.contains("SWAPDB") {
+            server.check("> SELECT 1\nOK\n> GET lock\nbob");
+        }
     }
 }
 

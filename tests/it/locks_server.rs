@@ -52,48 +52,6 @@ fn grants_are_replicated_as_what_they_did() {
     assert!(written.is_empty(), "{written:?}");
 }
 
-#[test]
-fn locks_survive_a_restart_with_their_lease_and_their_fencing_token() {
-    let mut server = Server::with().aof().start();
-    server.run("SELECT 3");
-    let fence = integer(&server.run("LOCK.ACQUIRE lock ann 1000000 FENCE"));
-    let bob = server.client();
-    drop(bob);
-    let end = server.run("PEXPIRETIME lock");
-    server.kill9();
-    server.start_again();
-    server.run("SELECT 3");
-    assert_eq!(server.run("PEXPIRETIME lock"), end);
-    assert_eq!(server.run("LOCK.ACQUIRE lock ann 1000000 FENCE"), Value::Int(fence));
-    server.check("> LOCK.ACQUIRE lock bob 1000000 FENCE\n0\n> LOCK.RELEASE lock ann\n1");
-    let next = integer(&server.run("LOCK.ACQUIRE lock bob 1000000 FENCE"));
-    assert!(next > fence);
-}
-
-#[test]
-fn a_failover_keeps_locks_and_lets_fencing_tokens_grow() {
-    let primary = Server::with().port().start();
-    let replica = Server::with().replica_of(&primary).start();
-    let fence = integer(&primary.run("LOCK.ACQUIRE lock ann 1000000 FENCE"));
-    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 FENCE");
-    primary.run("LOCK.RELEASE lock ann");
-    let second = integer(&bob.receive());
-    assert!(second > fence);
-    primary.wait_for_replica(&replica);
-    assert_eq!(primary.digest(), replica.digest());
-    assert_eq!(primary.run("PEXPIRETIME lock"), replica.run("PEXPIRETIME lock"));
-    for command in
-        ["LOCK.ACQUIRE lock bob 1000", "LOCK.ACQUIRE x y 1 BLOCK 5", "LOCK.RENEW lock bob 5"]
-    {
-        assert!(replica.say(command).starts_with("READONLY"), "{command}");
-    }
-    let info = replica.run("LOCK.INFO lock");
-    assert!(format!("{info:?}").contains("waiters"), "{info:?}");
-    replica.run("REPLICAOF NO ONE");
-    replica.check("> LOCK.ACQUIRE lock cid 1000000\n0\n> LOCK.RELEASE lock bob\n1");
-    assert!(integer(&replica.run("LOCK.ACQUIRE lock cid 1000000 FENCE")) > second);
-}
-
 /// `WAIT` counts the grant, although the client itself wrote nothing.
 #[test]
 fn who_was_granted_a_lock_in_queue_can_wait_for_replicas() {

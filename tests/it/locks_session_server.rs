@@ -120,24 +120,6 @@ fn a_replica_that_is_written_to_releases_nothing() {
 }
 
 #[test]
-fn a_release_reaches_replicas_and_a_restart_forgets_ties() {
-    let mut primary = Server::with().aof().port().start();
-    let replica = Server::with().replica_of(&primary).start();
-    let ann = holder(&primary, "lock", "ann");
-    let mut bob = primary.waiter("LOCK.ACQUIRE lock bob 1000000 BLOCK 60000 SESSION");
-    drop(ann);
-    assert_eq!(bob.receive(), Value::Int(1));
-    primary.wait_for_replica(&replica);
-    assert_eq!((replica.owner("lock").as_str(), primary.digest()), ("bob", replica.digest()));
-    primary.kill9();
-    drop(bob);
-    primary.start_again();
-    primary.check("> GET lock\nbob");
-    wait_for_closed(&primary);
-    primary.check("> GET lock\nbob\n> LOCK.RELEASE lock bob\n1");
-}
-
-#[test]
 fn a_lock_that_moved_to_another_node_is_left_alone() {
     let (source, target) = two_nodes();
     let ann = holder(&source, "lock", "ann");

@@ -196,52 +196,6 @@ fn who_is_gone_is_not_in_queue() {
     assert_eq!(server.owner("lock"), "last");
 }
 
-/// Between the grant and its reply, in the step of the release itself.
-#[test]
-fn a_grant_that_nobody_hears_of_goes_to_the_next() {
-    for (end, told, owner) in [
-        ("CLIENT KILL ID <id>", None, "cid"),
-        ("CLIENT UNBLOCK <id> ERROR", Some("UNBLOCKED"), "cid"),
-        // A client that is unblocked early is answered that it has the lock.
-        ("CLIENT UNBLOCK <id> TIMEOUT", Some("1"), "bob"),
-        ("SET lock zoe", None, "zoe"),
-        ("DEL lock", Some("1"), "bob"),
-        ("FLUSHALL", Some("1"), "bob"),
-        ("SWAPDB 0 1", Some("1"), ""),
-    ] {
-        let server = Server::start();
-        server.run("LOCK.ACQUIRE lock ann 1000000");
-        let mut bob = server.client();
-        let id = id_of(&mut bob);
-        server.queue(&mut bob, "LOCK.ACQUIRE lock bob 1000000 BLOCK 60000");
-        let mut cid = server.waiter("LOCK.ACQUIRE lock cid 1000000 BLOCK 60000");
-        let end = end.replace("<id>", &id);
-        server.run("MULTI");
-        server.run("LOCK.RELEASE lock ann");
-        server.run(&end);
-        let Value::Array(replies) = server.run("EXEC") else { panic!("{end}") };
-        assert_eq!(replies[0], Value::Int(1), "{end}");
-        if let Some(told) = told {
-            let reply = text(&bob.receive());
-            assert!(reply.starts_with(told), "{end}: {reply}");
-        }
-        if owner.is_empty() {
-            // The granted lock moved with its database, and the lock in this database is cid's.
-            assert_eq!(cid.receive(), Value::Int(1), "{end}");
-            server.check("> SELECT 1\nOK\n> GET lock\nbob\n> SELECT 0\nOK\n> GET lock\ncid");
-            continue;
-        }
-        server.wait_for_owner("lock", owner);
-        if owner == "cid" {
-            assert_eq!(cid.receive(), Value::Int(1), "{end}");
-        } else {
-            server.run("DEL lock");
-            let mut next = if owner == "bob" { cid } else { bob };
-            assert_eq!(next.receive(), Value::Int(1), "{end}");
-        }
-    }
-}
-
 #[test]
 fn a_free_lock_with_a_line_is_for_the_line() {
     let (server, mut waiter) = held_and_waited_for();

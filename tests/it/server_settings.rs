@@ -98,15 +98,3 @@ fn who_can_be_redirected_is_told_that_its_server_turned_replica() {
     assert!(told.starts_with("UNBLOCKED "), "{told}");
     assert_eq!(primary.in_queue(), 0);
 }
-
-/// Clients that never set their token would all be the holder.
-#[test]
-fn a_holder_has_a_token() {
-    let server = Server::observed().start();
-    for command in ["LOCK.ACQUIRE lock \"\" 1000", "LOCK.RENEW lock \"\" 1000"] {
-        let told = server.refused(command, "ERR");
-        assert_eq!(told, "ERR token must not be empty");
-    }
-    // As unlock.lua: a lock of another client can have an empty value.
-    server.check("> LOCK.RELEASE lock \"\"\n0\n> SET lock \"\"\nOK\n> LOCK.RELEASE lock \"\"\n1");
-}
