@@ -2,7 +2,16 @@
 
 use crate::read;
 
+const README: &str = "README.md";
+const SIZING: &str = "docs/sizing.md";
+const WORKER: &str = "docs/worker.md";
+const ALTERNATIVES: &str = "docs/alternatives.md";
 const MTRY: &str = "docs/commands/seckill.mtry.md";
+
+const AOF: &str = "accepted, AOF everysec";
+const HELD_AOF: &str = "accepted, held, AOF everysec";
+const CONFIRMED_AOF: &str = "confirmed, AOF everysec";
+const MARIADB: &str = "MariaDB 10.11.19";
 
 const TRY: (&str, &str) = ("README.md", "Server CPU per try, in microseconds");
 const MANY: (&str, &str) =
@@ -24,81 +33,39 @@ const ROWS: (&str, &str) = ("rows.md", "Orders per second");
 type Quote = (&'static str, &'static str, usize, (&'static str, &'static str), &'static str, usize);
 
 const QUOTES: [Quote; 33] = [
-    ("README.md", "such a try takes {} us", 2, TRY, "sold out", 4),
-    ("README.md", "CPU, {} times less than `seckill.lua`", 1, TRY, "sold out", 8),
-    ("README.md", "answers {} tries per second", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
-    ("README.md", "with `seckill.lua` {}.", 0, AT_ONCE, "sold out, script", 1),
-    ("README.md", "of 32 tries | {} times less |", 1, MANY, "sold out, 32 per command", 7),
-    (
-        "README.md",
-        "in redis.conf | `seckill.lua` by `EVALSHA` | {} times less |",
-        1,
-        TRY,
-        "sold out",
-        7,
-    ),
-    ("README.md", "An accepted try is {} times cheaper", 1, TRY, "accepted", 8),
-    ("README.md", "({} times with AOF everysec)", 1, TRY, "accepted, AOF everysec", 8),
-    (
-        "docs/sizing.md",
-        "| decision: accepted, append-only file | {} |",
-        1,
-        TRY,
-        "accepted, AOF everysec",
-        4,
-    ),
-    (
-        "docs/sizing.md",
-        "held, append-only file | {} |",
-        1,
-        MANAGED,
-        "accepted, held, AOF everysec",
-        2,
-    ),
-    (
-        "docs/sizing.md",
-        "| confirmed, append-only file | {} |",
-        1,
-        MANAGED,
-        "confirmed, AOF everysec",
-        2,
-    ),
-    ("docs/sizing.md", "| decision: sold out | {} |", 1, TRY, "sold out", 4),
-    ("docs/sizing.md", "sold out, in batches of 32 | {} |", 1, MANY, "sold out, 32 per command", 4),
-    ("docs/sizing.md", "0.8 to 1.0 | {} to 2.0 times that", 1, SOLD_OUT, "1,000", 8),
-    ("docs/sizing.md", "times that: {} instead of", 1, SOLD_OUT, "400, by default", 5),
-    ("docs/sizing.md", "instead of {} us in one run", 1, SOLD_OUT, "400", 5),
-    ("docs/sizing.md", "{} tries/s by 50 connections", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
+    (README, "such a try takes {} us", 2, TRY, "sold out", 4),
+    (README, "CPU, {} times less than `seckill.lua`", 1, TRY, "sold out", 8),
+    (README, "answers {} tries per second", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
+    (README, "with `seckill.lua` {}.", 0, AT_ONCE, "sold out, script", 1),
+    (README, "of 32 tries | {} times less |", 1, MANY, "sold out, 32 per command", 7),
+    (README, "in redis.conf | `seckill.lua` by `EVALSHA` | {} times less |", 1, TRY, "sold out", 7),
+    (README, "An accepted try is {} times cheaper", 1, TRY, "accepted", 8),
+    (README, "({} times with AOF everysec)", 1, TRY, AOF, 8),
+    (SIZING, "| decision: accepted, append-only file | {} |", 1, TRY, AOF, 4),
+    (SIZING, "held, append-only file | {} |", 1, MANAGED, HELD_AOF, 2),
+    (SIZING, "| confirmed, append-only file | {} |", 1, MANAGED, CONFIRMED_AOF, 2),
+    (SIZING, "| decision: sold out | {} |", 1, TRY, "sold out", 4),
+    (SIZING, "sold out, in batches of 32 | {} |", 1, MANY, "sold out, 32 per command", 4),
+    (SIZING, "0.8 to 1.0 | {} to 2.0 times that", 1, SOLD_OUT, "1,000", 8),
+    (SIZING, "times that: {} instead of", 1, SOLD_OUT, "400, by default", 5),
+    (SIZING, "instead of {} us in one run", 1, SOLD_OUT, "400", 5),
+    (SIZING, "{} tries/s by 50 connections", 0, AT_ONCE, "sold out, SECKILL.TRY", 1),
     (MTRY, "take [{} ms on an unmanaged voucher", 0, BATCH, "unmanaged", 1),
     (MTRY, "{} ms on one with HOLD", 1, BATCH, "managed, HOLD", 1),
     (MTRY, "{} ms with an append-only file", 1, BATCH, "managed, HOLD", 2),
-    ("docs/sizing.md", "behind 100,000 orders | {} |", 1, QUEUE, "100,000", 1),
-    ("docs/sizing.md", "of these orders promoted | {} |", 1, QUEUE, "100,000", 2),
-    ("docs/sizing.md", "wrote {} orders per second to SQLite", 0, ROWS, "SQLite 3.46.0", 2),
-    ("docs/sizing.md", "to SQLite, {} to MariaDB", 0, ROWS, "MariaDB 10.11.19", 2),
-    ("docs/sizing.md", "to MariaDB, {} to MySQL", 0, ROWS, "MySQL 9.7.4", 2),
-    ("docs/sizing.md", "and {} to PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 2),
-    ("docs/sizing.md", "(worker.md#the-shops-own-tables) {}, ", 0, ROWS, "SQLite 3.46.0", 3),
-    ("docs/sizing.md", "| Rows | 10,000 / {} per second", 0, ROWS, "MariaDB 10.11.19", 3),
-    (
-        "docs/worker.md",
-        "statements {} orders per second on MariaDB",
-        0,
-        ROWS,
-        "MariaDB 10.11.19",
-        3,
-    ),
-    ("docs/worker.md", "on MariaDB, {} times as many", 1, ROWS, "MariaDB 10.11.19", 6),
-    (
-        "docs/alternatives.md",
-        "reached {} orders per second on MariaDB",
-        0,
-        ROWS,
-        "MariaDB 10.11.19",
-        1,
-    ),
-    ("docs/alternatives.md", "on MySQL, {} on PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 1),
-    ("docs/alternatives.md", "PostgreSQL and {} on SQLite", 0, ROWS, "SQLite 3.46.0", 1),
+    (SIZING, "behind 100,000 orders | {} |", 1, QUEUE, "100,000", 1),
+    (SIZING, "of these orders promoted | {} |", 1, QUEUE, "100,000", 2),
+    (SIZING, "wrote {} orders per second to SQLite", 0, ROWS, "SQLite 3.46.0", 2),
+    (SIZING, "to SQLite, {} to MariaDB", 0, ROWS, MARIADB, 2),
+    (SIZING, "to MariaDB, {} to MySQL", 0, ROWS, "MySQL 9.7.4", 2),
+    (SIZING, "and {} to PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 2),
+    (SIZING, "(worker.md#the-shops-own-tables) {}, ", 0, ROWS, "SQLite 3.46.0", 3),
+    (SIZING, "| Rows | 10,000 / {} per second", 0, ROWS, MARIADB, 3),
+    (WORKER, "statements {} orders per second on MariaDB", 0, ROWS, MARIADB, 3),
+    (WORKER, "on MariaDB, {} times as many", 1, ROWS, MARIADB, 6),
+    (ALTERNATIVES, "reached {} orders per second on MariaDB", 0, ROWS, MARIADB, 1),
+    (ALTERNATIVES, "on MySQL, {} on PostgreSQL", 0, ROWS, "PostgreSQL 15.18", 1),
+    (ALTERNATIVES, "PostgreSQL and {} on SQLite", 0, ROWS, "SQLite 3.46.0", 1),
 ];
 
 /// The cell of a benchmark's table, with as many decimals.
