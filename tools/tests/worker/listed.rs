@@ -7,13 +7,13 @@ use crate::databases::Database;
 use crate::resolve::CHECK;
 use crate::shop::Shop;
 
+/// A check with the provider's list, which is beside the server's files, as the worker is.
+const LISTED: [&str; 4] = ["--refs", "list.csv", "--refs-prefix", "wx-"];
+
 impl Shop {
-    /// Writes the provider's list; returns the options of a check with it.
-    fn list(&self, text: &str) -> [String; 4] {
-        let path = self.server.dir().join("list.csv");
-        std::fs::write(&path, text).expect("write the list");
-        let path = path.to_str().expect("a path").to_owned();
-        ["--refs", &path, "--refs-prefix", "wx-"].map(str::to_owned)
+    /// Writes the provider's list.
+    fn list(&self, text: &str) {
+        std::fs::write(self.server.dir().join("list.csv"), text).expect("write the list");
     }
 
     /// A cart: an order of one unit at each of these vouchers, with one payment.
@@ -33,43 +33,37 @@ fn the_providers_list_is_compared_by_units_and_refunds() {
     assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 3"), Value::Int(0));
     shop.pay("7 ann 1", "A", 1);
     shop.drain(&[]);
-    let path = shop.server.dir().join("provider.csv");
-    let refs = path.to_str().expect("a path").to_owned();
-    let list = |text: &str| std::fs::write(&path, text).expect("write the list");
-    let options = ["--voucher", "7", "--refs", &refs];
+    let options = ["--voucher", "7", "--refs", "list.csv"];
     let none = ["no list of the payment provider was compared", "1 payments without UNITS"];
     expect(&shop, &CHECK, 0, &none);
-    list("ref\nA\nother\n");
+    shop.list("ref\nA\nother\n");
     expect(&shop, &options, 0, &["1 references;", "1 references of the list are not of"]);
-    list("ref,units\nA,4\n");
-    let told = expect(&shop, &options, 1, &["payment A of order 1", "3 units; 4 in the list"]);
-    let command = told.lines().find_map(|line| line.split_once(": seckill-worker "));
-    shop.pasted(&format!("seckill-worker {}", command.expect("a command").1));
+    shop.list("ref,units\nA,4\n");
+    expect(&shop, &options, 1, &["payment A of order 1"]);
+    shop.answers(&options, "3 units; 4 in the list");
     // One more was paid than the order has.
     expect(&shop, &options, 1, &["units of its payment are neither kept nor refunded"]);
     shop.resolves(&["1", "--keep"], 0, &["refund 1 units of payment A"]);
     assert_eq!(shop.refunds("A"), 1);
-    list("ref,units,refunded\nA,4,0\n");
+    shop.list("ref,units,refunded\nA,4,0\n");
     expect(&shop, &options, 0, &["still to be refunded: 1 units of 1 payments"]);
-    list("ref,units,refunded\nA,4,1\n");
+    shop.list("ref,units,refunded\nA,4,1\n");
     let told = expect(&shop, &options, 0, &["1 references, units, refunds"]);
     assert!(!told.contains("still to be refunded"), "{told}");
     // More was refunded: the order keeps less.
-    list("ref,units,refunded\nA,4,2\n");
+    shop.list("ref,units,refunded\nA,4,2\n");
     let too_many = ["1", "--refunded", "--keep", "9"];
     shop.resolves(&too_many, 1, &["9 units can't be kept, at most 3"]);
-    let told = expect(&shop, &options, 1, &["2 refunded in the list"]);
-    let command = told.lines().find_map(|line| line.split_once(": seckill-worker "));
-    shop.pasted(&format!("seckill-worker {}", command.expect("a command").1));
+    shop.answers(&options, "2 refunded in the list");
     shop.once(&[]).ended();
     expect(&shop, &options, 0, &["\nCONSISTENT: "]);
     assert_eq!(shop.rows()[&("7".to_owned(), "1".to_owned())].units, 2);
-    list("ref,units,refunded\nA,4,9\n");
+    shop.list("ref,units,refunded\nA,4,9\n");
     shop.resolves(&["1", "--refunded"], 0, &["order 1 is released"]);
     shop.once(&[]).ended();
     // And one unit more, after that was acknowledged.
     for (refunded, beyond) in [(9, 5), (10, 6)] {
-        list(&format!("ref,units,refunded\nA,4,{refunded}\n"));
+        shop.list(&format!("ref,units,refunded\nA,4,{refunded}\n"));
         let words = format!("refunded beyond what was due, by {beyond} units");
         let told = expect(&shop, &options, 0, &[&words]);
         let command = told.split("if that is right: ").nth(1).expect("a command");
@@ -77,7 +71,7 @@ fn the_providers_list_is_compared_by_units_and_refunds() {
         let told = expect(&shop, &options, 0, &["\nCONSISTENT: "]);
         assert!(!told.contains("beyond"), "{told}");
     }
-    list("number\n1\n");
+    shop.list("number\n1\n");
     expect(&shop, &options, 2, &["its first line must name a column ref"]);
 }
 
@@ -91,19 +85,17 @@ fn a_payment_that_is_not_read_yet_is_not_missing() {
     shop.drain(&[]);
     shop.pay("a ann 1", "wx-1", 1);
     shop.pay("b ben 2", "wx-2", 1);
-    let options = shop.list("ref\nwx-1\nwx-2\n");
-    let options = options.each_ref().map(String::as_str);
+    shop.list("ref\nwx-1\nwx-2\n");
     for voucher in [&["--voucher", "a"][..], &[]] {
-        let options = [voucher, &options].concat();
+        let options = [voucher, &LISTED].concat();
         expect(&shop, &options, 3, &["not read or not written: start seckill-worker"]);
     }
     shop.drain(&[]);
-    expect(&shop, &options, 0, &["compared by 2 references"]);
-    let options = shop.list("ref\nwx-1\nwx-2\nwx-3\n,1\n");
-    let options = options.each_ref().map(String::as_str);
-    expect(&shop, &options, 1, &["payment wx-3 is in the list and not in the books"]);
+    expect(&shop, &LISTED, 0, &["compared by 2 references"]);
+    shop.list("ref\nwx-1\nwx-2\nwx-3\n,1\n");
+    expect(&shop, &LISTED, 1, &["payment wx-3 is in the list and not in the books"]);
     shop.list("ref,of\nwx-1,\nwx-2,\n,fee\n");
-    expect(&shop, &options, 0, &["1 lines of the list have no ref"]);
+    expect(&shop, &LISTED, 0, &["1 lines of the list have no ref"]);
 }
 
 /// The units of a cart's payment are those of its parts: one of them is for more.
@@ -112,14 +104,11 @@ fn a_cart_that_was_paid_for_more_units_is_answered_by_a_part() {
     let shop = Shop::of("a 5 HOLD 600000, b 5 HOLD 600000");
     shop.buys_cart(&["a", "b"], "ann", "1", "wx-1");
     shop.drain(&[]);
-    let options = shop.list("ref,units\nwx-1,3\n");
-    let options = options.each_ref().map(String::as_str);
-    let told = expect(&shop, &options, 1, &["2 units; 3 in the list: seckill-worker"]);
-    let command = told.lines().find_map(|line| line.split_once(": seckill-worker "));
-    shop.pasted(&format!("seckill-worker {}", command.expect("a command").1));
-    expect(&shop, &options, 1, &["order 1 of ann for voucher a", "neither kept nor refunded"]);
+    shop.list("ref,units\nwx-1,3\n");
+    shop.answers(&LISTED, "2 units; 3 in the list: seckill-worker");
+    expect(&shop, &LISTED, 1, &["order 1 of ann for voucher a", "neither kept nor refunded"]);
     shop.resolves(&["1", "--voucher", "a", "--keep"], 0, &["refund 1 units of payment wx-1"]);
-    expect(&shop, &options, 0, &["\nCONSISTENT: "]);
+    expect(&shop, &LISTED, 0, &["\nCONSISTENT: "]);
     let text = "payment wx-1 is of several orders";
     shop.resolves(&["--payment", "wx-1", "--units", "2"], 1, &[text, "--voucher=b"]);
 }
@@ -130,14 +119,13 @@ fn a_cart_that_was_paid_for_fewer_units_is_answered_by_its_parts() {
     let shop = Shop::of("a 5 HOLD 600000, b 5 HOLD 600000");
     shop.buys_cart(&["a", "b"], "ann", "1", "wx-1");
     shop.drain(&[]);
-    let options = shop.list("ref,units\nwx-1,1\n");
-    let options = options.each_ref().map(String::as_str);
-    shop.answers(&options, "2 units; 1 in the list");
-    let told = expect(&shop, &options, 1, &["order 1 of ann for voucher a", "conflict h"]);
+    shop.list("ref,units\nwx-1,1\n");
+    shop.answers(&LISTED, "2 units; 1 in the list");
+    let told = expect(&shop, &LISTED, 1, &["order 1 of ann for voucher a", "conflict h"]);
     assert!(told.contains(" --release "), "{told}");
     shop.resolves(&["1", "--voucher", "a", "--release"], 0, &["order 1 is released"]);
     shop.drain(&[]);
-    expect(&shop, &options, 0, &["\nCONSISTENT: "]);
+    expect(&shop, &LISTED, 0, &["\nCONSISTENT: "]);
     assert_eq!((shop.refunds("wx-1"), shop.units_sold("a"), shop.units_sold("b")), (0, 0, 1));
 }
 
@@ -153,9 +141,8 @@ fn a_payment_of_a_cart_and_another_order_is_the_whole_carts() {
     shop.run("HDEL seckill:payments:a wx-1");
     assert_eq!(shop.run("SECKILL.CONFIRM a ann 2 REF wx-1 UNITS 1"), Value::Int(1));
     shop.once(&[]).ended();
-    let told = expect(&shop, &[], 1, &["payment wx-1 is of several orders", "1 questions"]);
-    let command = told.lines().find_map(|line| line.split_once(": seckill-worker "));
-    let said = shop.pasted(&format!("seckill-worker {}", command.expect("a command").1));
+    expect(&shop, &[], 1, &["1 questions"]);
+    let said = shop.answers(&[], "payment wx-1 is of several orders");
     assert!(said.contains("nothing of it is of order 2 of ann for voucher a"), "{said}");
     assert!(!said.contains("for voucher b"), "{said}");
     shop.resolves(&["2", "--release"], 0, &["order 2 is released"]);
@@ -188,12 +175,11 @@ fn units_that_an_operator_has_said_stay() {
     assert_eq!(shop.run("SECKILL.TRY a ann 1 UNITS 2"), Value::Int(0));
     shop.pay("a ann 1", "wx-1 UNITS 2", 1);
     shop.drain(&[]);
-    let options = shop.list("ref,units,refunded\nwx-1,1,0\n");
-    let options = options.each_ref().map(String::as_str);
-    shop.answers(&options, "2 units; 1 in the list");
+    shop.list("ref,units,refunded\nwx-1,1,0\n");
+    shop.answers(&LISTED, "2 units; 1 in the list");
     shop.resolves(&["1", "--keep"], 0, &["order 1 is kept with 1 units"]);
     shop.drain(&[]);
-    expect(&shop, &options, 0, &["\nCONSISTENT: "]);
+    expect(&shop, &LISTED, 0, &["\nCONSISTENT: "]);
     assert_eq!(shop.refunds("wx-1"), 0);
 }
 
