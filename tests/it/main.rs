@@ -9,7 +9,6 @@ use kit::{
     whole_slots, written,
 };
 
-mod adopt;
 mod arguments;
 mod arriving;
 mod audit_steps;
@@ -25,7 +24,6 @@ mod cuts;
 mod deduct;
 mod differential;
 mod docs;
-mod docs_syntax;
 mod docs_tables;
 mod dropped;
 mod effects;
@@ -56,7 +54,6 @@ mod metadata;
 mod mtry;
 mod mtry_differential;
 mod nextid;
-mod nextid_pace;
 mod nextid_slots;
 mod outside;
 mod own_names;

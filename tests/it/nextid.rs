@@ -72,22 +72,6 @@ fn a_counter_of_ours_expires_after_two_days() {
 }
 
 #[test]
-fn the_last_ids_of_a_day_are_for_orders() {
-    let server = Server::observed().start();
-    let key = today(&server, "order");
-    server.call(&["SET", &key, "4294967294"]);
-    let error = server.refused("SECKILL.NEXTID order", "TRYAGAIN");
-    assert!(error.contains("too fast for the day's counter"), "{error}");
-    server.run("SET seckill:stock:7 5");
-    let Value::Array(answer) = server.run("SECKILL.TRY 7 alice *") else { panic!("no answer") };
-    assert_eq!(id(&answer[1]) & 0xffff_ffff, 0xffff_ffff);
-    let error = server.refused("SECKILL.TRY 7 bob *", "ERR");
-    assert!(error.contains("used up"), "{error}");
-    // Other prefixes have their own counters.
-    assert_eq!(next(&server, "other", 1) & 0xffff_ffff, 1);
-}
-
-#[test]
 fn epoch_and_offset_move_seconds_and_dates() {
     let server = Server::start();
     today(&server, "order");
@@ -108,4 +92,47 @@ fn epoch_and_offset_move_seconds_and_dates() {
         let wanted = [before, after].map(|date| vec![format!("icr:order:{date}")]);
         assert!(wanted.contains(&keys), "{offset}: {keys:?}, not {wanted:?}");
     }
+}
+
+/// A counter too far ahead is refused, whoever moved it, and left to orders, to the last id of the
+/// day. Each second allows more ids, as the tests of `domain` show.
+#[test]
+fn nextid_leaves_ids_for_orders_and_for_the_day() {
+    let server = Server::observed().start();
+    server.run("SET seckill:stock:7 5");
+    let key = today(&server, "order");
+    for taken in [(1_i64 << 24) + 86_400 * 40_000 + 1, (1 << 32) - 2] {
+        server.call(&["SET", &key, &taken.to_string()]);
+        let error = server.refused("SECKILL.NEXTID order", "TRYAGAIN");
+        assert!(error.contains("too fast for the day's counter"), "{error}");
+        let answer = server.run(&format!("SECKILL.TRY 7 u{taken} *"));
+        let Value::Array(answer) = answer else { panic!("{answer:?}") };
+        assert_eq!(id(&answer[1]) & 0xffff_ffff, taken + 1);
+    }
+    let error = server.refused("SECKILL.TRY 7 bob *", "ERR");
+    assert!(error.contains("used up"), "{error}");
+    // Other prefixes have their own counters.
+    assert_eq!(next(&server, "other", 1) & 0xffff_ffff, 1);
+    server.call(&["SET", &key, "0"]);
+    assert_eq!(next(&server, "order", 65_536) & 0xffff_ffff, 1);
+}
+
+/// Orders that already have the ids that `*` tries next don't make it skip the ids of a day.
+#[test]
+fn used_ids_make_no_order_leave_out_a_day() {
+    let server = Server::observed().start();
+    server.run("SECKILL.CREATE 7 100 LIMIT 100");
+    let key = today(&server, "order");
+    let now_s = unix_s(&server) - EPOCH;
+    // All ids that are tried in sequence, for this second and the next ones.
+    for second in now_s..now_s + 60 {
+        let ids = (0..32).map(|power| (second << 32) + 5 + (1_i64 << power));
+        let fields = ids.flat_map(|id| [id.to_string(), "sold:1:0:eve".to_owned()]);
+        let command = ["HSET".to_owned(), "seckill:book:7".to_owned()].into_iter().chain(fields);
+        server.call(&command.collect::<Vec<_>>());
+    }
+    server.call(&["SET", &key, "5"]);
+    let error = server.refused("SECKILL.TRY 7 alice *", "TRYAGAIN");
+    assert_eq!(error, "TRYAGAIN the next ids already belong to orders, wait a second");
+    assert_eq!(text(&server.call(&["GET", &key])), "5");
 }
