@@ -1,12 +1,18 @@
 //! What carts write, and where: entries, undo, transactions, keys, clusters.
 
 use crate::carts::{books, codes, three};
-use crate::cluster::{two_nodes, whole_cluster};
+use crate::cluster::whole_cluster;
 use crate::harness::{Server, text};
 use crate::observe::{assert_error, words};
 use crate::replayed::assert_replayed;
-use crate::slots::{Move, keys_in, slot};
 use redis::Value;
+
+/// The fields of a stream's entries.
+fn said(server: &Server, stream: &str) -> Vec<String> {
+    let entries = server.run(&format!("XRANGE {stream} - +"));
+    let entries: Vec<(String, Vec<String>)> = redis::from_redis_value(entries).expect("entries");
+    entries.iter().map(|(_, fields)| fields.join(" ")).collect()
+}
 
 #[test]
 fn entries_say_how_many_there_are() {
@@ -14,9 +20,7 @@ fn entries_say_how_many_there_are() {
     three(&server, "");
     server.run("SECKILL.TRYALL b 1 a 2 ann o1");
     server.run("SECKILL.TRYALL c 1 ann o2");
-    let entries: Vec<(String, Vec<String>)> =
-        redis::from_redis_value(server.run("XRANGE stream.orders - +")).expect("entries");
-    let said: Vec<_> = entries.iter().map(|(_, fields)| fields.join(" ")).collect();
+    let said = said(&server, "stream.orders");
     let sales = ["b", "a", "c"].map(|voucher| server.sale_of(voucher));
     let [b, a, c] = &sales;
     assert_eq!(
@@ -71,11 +75,7 @@ fn one_reference_pays_all_parts() {
             )],
         ),
     ] {
-        let entries = server.run(&format!("XRANGE stream.orders.{stream} - +"));
-        let entries: Vec<(String, Vec<String>)> =
-            redis::from_redis_value(entries).expect("entries");
-        let said: Vec<_> = entries.iter().map(|(_, fields)| fields.join(" ")).collect();
-        assert_eq!(said, wanted, "{stream}");
+        assert_eq!(said(&server, &format!("stream.orders.{stream}")), wanted, "{stream}");
     }
 }
 
@@ -128,19 +128,6 @@ fn the_buyers_of_the_last_are_no_set() {
     server.run("SADD seckill:order:a bob");
     assert_eq!(codes(&server, "a 1 b 1 bob o2"), [0, 0]);
     assert!(server.differences("b").is_empty());
-}
-
-#[test]
-fn an_order_is_one_transaction_without_the_module() {
-    let server = Server::with().aof().start();
-    three(&server, "HOLD 900000");
-    server.run("SECKILL.TRYALL a 2 b 1 c 1 ann o1");
-    server.run("SECKILL.TRYALL a 1 b 2 c 2 bob o2");
-    server.run("SECKILL.TRYALL a 1 b 1 c 1 cid o3");
-    server.run("SECKILL.CONFIRM a ann o1");
-    server.run("SECKILL.CANCEL b ann o1");
-    books(&server, [[0, 1, 2], [1, 2, 0], [0, 3, 0]]);
-    assert_replayed(&server);
 }
 
 #[test]
@@ -219,39 +206,6 @@ fn vouchers_of_a_cart_are_in_one_slot() {
         server.assert_book(voucher, [2, 0, 1]);
     }
     server.assert_book("3", [3, 0, 0]);
-}
-
-/// Key by key, in both directions: a node refuses a cart until all of it is there.
-#[test]
-fn a_slot_that_moves_sells_no_half_of_a_cart() {
-    for is_reversed in [false, true] {
-        let (source, target) = two_nodes();
-        source.check("> SECKILL.CREATE {s}1 9 LIMIT 9\nOK\n> SECKILL.CREATE {s}2 9 LIMIT 9\nOK");
-        source.check("> SECKILL.TRYALL {s}1 1 {s}2 1 ann o0\n1) 0\n2) 0");
-        let mut keys = keys_in(&source, slot(&source, "{s}"));
-        if is_reversed {
-            keys.reverse();
-        }
-        let moving = Move::begin(&source, &target, "{s}");
-        let mut sold = 1;
-        for (number, key) in keys.iter().enumerate() {
-            for node in [&source, &target] {
-                let mut client = node.client();
-                client.check("> ASKING\nOK");
-                let reply = client.say(&format!("SECKILL.TRYALL {{s}}1 1 {{s}}2 1 ann m{number}"));
-                let is_refused =
-                    ["TRYAGAIN", "ASK", "MOVED"].iter().any(|it| reply.starts_with(it));
-                sold += i64::from(!is_refused);
-                assert!(is_refused || reply.contains('0'), "{reply}");
-            }
-            moving.key(key);
-        }
-        moving.end();
-        for voucher in ["{s}1", "{s}2"] {
-            target.assert_book(voucher, [9 - sold, 0, sold]);
-        }
-        assert_eq!(codes(&target, "{s}1 1 {s}2 1 ann last"), [0, 0]);
-    }
 }
 
 #[test]
