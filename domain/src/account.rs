@@ -147,9 +147,11 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
             .with(Conflicts::TWO_USERS, self.has_two_users);
         for (reference, payment) in self.payments.iter() {
             // Of a payment that is another order's, this order keeps nothing. Without UNITS it is
-            // for what the order had, and a release that is not read yet tells that.
-            let stated = payment.stated.units().filter(|_| payment.pays);
+            // for what the order had, and a release that is not read yet tells that. One that is
+            // only late or a duplicate here never was for what the order keeps.
+            let stated = payment.stated.units();
             let has = if payment.is_nothing { payment.units() } else { stated };
+            let has = has.filter(|_| payment.pays);
             let is_shared = payment.is_in_use() && others(reference).is_conflict;
             let is_both =
                 payment.is_in_use() && payment.pays && (payment.is_late || payment.is_duplicate);

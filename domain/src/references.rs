@@ -35,7 +35,8 @@ pub struct Balance {
     /// None while the number of some payment's units is not known.
     pub paid: Option<i64>,
     pub kept: i64,
-    /// On lines or elsewhere; 2^63 - 1 for a whole payment of unknown units.
+    /// On lines or elsewhere, and no more than was paid; 2^63 - 1 for a whole payment of unknown
+    /// units.
     pub refunded: i64,
     pub open: i64,
     /// Two orders or users, or two sales of a voucher.
@@ -104,5 +105,36 @@ pub fn balance<N: PartialEq, I: Copy + Eq>(uses: &[Use<'_, N, I>]) -> Balance {
         }
         sum.is_conflict |= others.is_of_others;
     }
+    // A line of the whole payment, whose units another order's use of it tells.
+    sum.refunded = sum.paid.map_or(sum.refunded, |paid| sum.refunded.min(paid));
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payments::Outcome;
+    use crate::rows::{Paid, Report};
+
+    /// It was written as a whole for an order that it is not of.
+    #[test]
+    fn no_more_is_refunded_than_was_paid() {
+        let duplicate = |units| {
+            let (outcome, payment) = (Outcome::Duplicate, Paid { reference: 'p', units });
+            let mut row = PaymentRow::default();
+            row.join(Some(1), &Report::Payment { outcome, payment, units: 0 });
+            row
+        };
+        let mut whole = duplicate(None);
+        whole.lines = whole.due();
+        whole.is_nothing = true;
+        let owner = |order| Owner { voucher: 'v', sale: 1, order, user: 'u' };
+        let (one, other, stated) = (owner('a'), owner('b'), duplicate(Some(2)));
+        let uses = [
+            Use { owner: &one, payment: &whole, kept: 0 },
+            Use { owner: &other, payment: &stated, kept: 0 },
+        ];
+        let sum = balance(&uses);
+        assert_eq!((sum.paid, sum.refunded, sum.open), (Some(2), 2, 0));
+    }
 }

@@ -154,7 +154,7 @@ fn a_payment_of_a_cart_and_another_order_is_the_whole_carts() {
 
 impl Shop {
     /// Answers the first question of a check by the command that it prints.
-    fn answers(&self, options: &[&str], words: &str) -> String {
+    pub fn answers(&self, options: &[&str], words: &str) -> String {
         let told = expect(self, options, 1, &[words]);
         let mut lines = told.lines().filter(|line| line.contains(words));
         let command = lines.find_map(|line| line.split_once(": seckill-worker "));
@@ -254,6 +254,25 @@ fn a_payment_that_only_the_server_tells_is_asked_first() {
         let live: Vec<_> = shop.rows().into_values().map(|row| row.units).collect();
         assert_eq!((shop.refunds("wx-1"), live), (0, vec![1, 0]));
     }
+}
+
+/// It is on a line as a whole, which was written for another order: that is all there is to refund.
+#[test]
+fn no_more_is_to_be_refunded_than_was_paid() {
+    let shop = Shop::of("a 5 HOLD 600000, b 5 HOLD 600000");
+    for (voucher, user, order, reference) in [("a", "ann", "1", "wx-1"), ("b", "ben", "2", "wx-2")]
+    {
+        shop.buy(voucher, user, order);
+        shop.pay(&format!("{voucher} {user} {order}"), &format!("{reference} UNITS 1"), 1);
+    }
+    shop.pay("b ben 2", "wx-3", 5);
+    shop.drain(&[]);
+    shop.pay("a ann 1", "wx-3 UNITS 1", 5);
+    shop.once(&[]).summary_with(4);
+    shop.list("ref,units,refunded\nwx-1,1,0\nwx-2,1,0\nwx-3,1,1\n");
+    shop.answers(&LISTED, "payment wx-3 is of several orders");
+    let told = expect(&shop, &LISTED, 0, &["\nCONSISTENT: "]);
+    assert!(!told.contains("to be refunded"), "{told}");
 }
 
 /// Another order with the payment of one that was ruled: what its row says is what the sum has.
