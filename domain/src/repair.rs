@@ -15,17 +15,15 @@ use crate::unit_set::UnitSet;
 const UNCLEAR: Conflicts = Conflicts::REFERENCE.or(Conflicts::PAID_OTHERWISE);
 
 /// The account with what the server says of the order and its payments, if that changes it.
-/// `is_held`: its sale holds orders until they are paid. Of an order with a conflict or a ruling
-/// only payments are joined that the row does not know.
+/// `is_held`: its sale holds orders until they are paid. Of an order with a conflict or a ruling,
+/// and of a sale that is over, which has no book, only payments are joined that the row does not
+/// know.
 pub fn repaired<R: Ord + Clone, I: Copy + Eq>(
     account: &Account<R, I>,
     server: &Server<R>,
     is_held: bool,
     others: impl Fn(&R) -> Others,
 ) -> Option<Account<R, I>> {
-    if server.is_over {
-        return None;
-    }
     let mut all = None;
     if account.ruling.is_none()
         && account.conflicts(&others).is_none()

@@ -81,13 +81,15 @@ pub fn question<R: Ord + Clone, I: Copy + Eq>(
         asked.is_open |= !homes.open.is_empty();
         asked.is_kept_twice |= homes.kept.count() != kept;
     }
-    if !server.is_over && ruling.is_none() {
+    if ruling.is_none() {
         let is_other = |(reference, payment): (&R, &PaymentRow<I>)| {
             let record = server.records.get(reference).filter(|record| record.is_its);
             let pays = payment.pays && !payment.is_nothing;
             match record.map(|record| record.outcome) {
-                None | Some(Outcome::Unmatched) => pays,
-                Some(Outcome::First | Outcome::Released) => !pays,
+                // Whoever has closed the accounts of a sale that is over deletes its records.
+                None | Some(Outcome::Unmatched) => pays && !server.is_over,
+                Some(Outcome::First) => !pays,
+                Some(Outcome::Released) => !pays || account.kept_with(reference, conflicts) > 0,
                 Some(Outcome::Late) => pays && !payment.is_late,
                 Some(Outcome::Duplicate) => pays && !payment.is_duplicate,
             }
@@ -196,6 +198,9 @@ fn most<R: Ord + Clone, I: Copy + Eq>(
     let most = if account.row.sold > 0 { account.row.sold } else { units };
     let payment = reference.and_then(|reference| account.payments.get(reference));
     let Some(payment) = payment else { return most };
+    // Without a book it is the payment that tells that the order was more than held.
+    let is_all_known = server.is_over && payment.pays;
+    let most = if is_all_known { most.max(account.row.live()) } else { most };
     if others.is_conflict {
         // Whose it is, is another question.
         return 0;

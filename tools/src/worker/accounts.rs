@@ -151,6 +151,11 @@ impl Accounts {
         units.fold(0, i64::saturating_add)
     }
 
+    /// Whether any of its orders is known.
+    pub fn has_sale(&self, voucher: &str, sale: &str) -> bool {
+        self.of_sale(voucher, sale).next().is_some()
+    }
+
     fn of_sale(&self, voucher: &str, sale: &str) -> impl Iterator<Item = (&OrderKey, &Order)> {
         let its = self.from(&OrderKey::of_sale(voucher, sale));
         its.take_while(move |(key, _)| key.voucher == voucher && key.sale == sale)

@@ -237,7 +237,7 @@ impl Desk<'_> {
             0 => println!("order {id} is released"),
             kept => println!("order {id} is kept with {kept} units"),
         }
-        if is_oversold && ruling.kept > 0 {
+        if is_oversold && !server.is_over && ruling.kept > 0 {
             println!("the sale lacks units of it: when some are left, repeat this command");
         }
         tell(&ruled);

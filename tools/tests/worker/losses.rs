@@ -33,6 +33,69 @@ impl Shop {
     }
 }
 
+/// The tables of the worker.
+const TABLES: [&str; 9] = [
+    "seckill_orders", "seckill_payments", "seckill_payment_refs", "seckill_refunds",
+    "seckill_order_changes", "seckill_rulings", "seckill_voucher_sales", "seckill_groups",
+    "seckill_settings",
+];
+
+impl Shop {
+    /// Copies the tables, these and the worker's.
+    pub fn backs_up(&self, tables: &[&str]) {
+        for table in TABLES.iter().chain(tables) {
+            self.sql(&format!("CREATE TABLE backup_{table} AS SELECT * FROM {table}"));
+        }
+    }
+
+    /// They are as they were.
+    pub fn restores(&self, tables: &[&str]) {
+        for table in TABLES.iter().chain(tables) {
+            self.sql(&format!("DELETE FROM {table}"));
+            self.sql(&format!("INSERT INTO {table} SELECT * FROM backup_{table}"));
+        }
+    }
+}
+
+/// The database returns to a backup, and the sale is dropped: of its payments the server's records
+/// are left.
+#[test]
+fn payments_of_a_sale_that_is_over_are_written_from_their_records() {
+    for database in databases() {
+        let shop = Shop::saved(database, "HOLD 600000");
+        for (user, order) in [("ann", "1"), ("ben", "2"), ("cid", "3")] {
+            shop.buy("7", user, order);
+        }
+        shop.pay("7 ann 1", "A", 1);
+        shop.run("SECKILL.CANCEL 7 ben 2");
+        shop.drain(&[]);
+        shop.backs_up(&[]);
+        shop.run("SECKILL.CANCEL 7 ann 1");
+        shop.pay("7 ben 2", "B UNITS 1", 3);
+        shop.pay("7 cid 3", "C UNITS 1", 1);
+        shop.run("SECKILL.DROP 7");
+        shop.pay("7 dan 4", "D UNITS 1", 0);
+        shop.drain(&[]);
+        shop.restores(&[]);
+        let told = expect(&shop, &CHECK, 1, &["order 2 of ben", "check --voucher=7 --repair"]);
+        assert_eq!(told.matches("check --voucher=7 --repair ").count(), 3, "{told}");
+        expect(&shop, &["--voucher", "7", "--repair"], 1, &["wrote 3 orders"]);
+        // What became of its units since is not on record.
+        shop.answers(&[], "order 1 of ann for voucher 7: sold, 1 units");
+        shop.answers(&[], "order 3 of cid for voucher 7: held, 1 units");
+        shop.answers(&[], "payment D of order 4 of dan for voucher 7: it waits for its order");
+        expect(&shop, &CHECK, 3, &["is not on the server, and no check has found it consistent"]);
+        assert_eq!(["A", "B", "C", "D"].map(|it| shop.refunds(it)), [0, 1, 0, 1]);
+        assert_eq!(
+            shop.states(),
+            BTreeSet::from(["cancelled", "sold", "unknown"].map(str::to_owned))
+        );
+        // No row knows the sale.
+        TABLES[..7].iter().for_each(|table| shop.sql(&format!("DELETE FROM {table}")));
+        expect(&shop, &CHECK, 3, &["is not on the server, and no check has found it consistent"]);
+    }
+}
+
 /// A confirmation is lost with the server, and sent again: two entries, and a line of both, since
 /// the row names none any more.
 #[test]

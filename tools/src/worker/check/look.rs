@@ -214,6 +214,12 @@ impl Look {
         let named = records.get(&(&*key.sale, &*key.order)).into_iter().flatten();
         let named = named.filter(|(_, paid)| paid.names(&key)).map(|(reference, _)| *reference);
         let server = books.server(&key, own.chain(named));
+        // Payments on record are all that is left of it.
+        if server.is_over && !self.ledger.accounts.has_sale(&key.voucher, &key.sale) {
+            let (voucher, sale) = (key.voucher.clone(), key.sale.clone());
+            found.incomplete.insert(Incomplete::Dropped { voucher, sale });
+            return None;
+        }
         let booked = books.orders.get(&key.order).filter(|its| its.user == key.user);
         let accepted = order.map_or(Times::Never, |order| order.account.row.accepted);
         let is_new = accepted == Times::Never;

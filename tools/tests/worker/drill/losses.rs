@@ -151,24 +151,15 @@ pub enum Copy {
 
 impl Drill {
     pub fn lose(&mut self) {
-        let worker = "orders payments payment_refs refunds order_changes rulings voucher_sales \
-                      groups settings";
-        let tables = worker.split_whitespace().map(|it| format!("seckill_{it}"));
-        let shop = ["tb_voucher_order", "tb_seckill_voucher"].map(str::to_owned);
-        let mut tables: Vec<String> = tables.chain(shop).collect();
-        tables.retain(|_| self.loss.database);
-        if self.loss.database {
-            self.drain();
+        if !self.loss.database {
+            return self.loses();
         }
-        for table in &tables {
-            self.shop.sql(&format!("CREATE TABLE backup_{table} AS SELECT * FROM {table}"));
-        }
+        self.drain();
+        let tables = ["tb_voucher_order", "tb_seckill_voucher"];
+        self.shop.backs_up(&tables);
         self.loses();
-        for table in &tables {
-            self.shop.sql(&format!("DELETE FROM {table}"));
-            self.shop.sql(&format!("INSERT INTO {table} SELECT * FROM backup_{table}"));
-            println!("-- {table} is as it was");
-        }
+        self.shop.restores(&tables);
+        println!("-- the database is as it was");
     }
 
     fn loses(&mut self) {
