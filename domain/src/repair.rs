@@ -120,8 +120,9 @@ fn words<R: Ord + Clone, I: Copy + Eq>(
     let is_sold = matches!(order.phase, Phase::Sold | Phase::ReleasedSold);
     let kept = if matches!(order.phase, Phase::Held | Phase::Sold) { order.units } else { 0 };
     let held_to = account.row.held_to.unwrap_or(i64::MAX);
-    // The row knows it for sure; the sale may be sold in another way now.
+    // The book or the row knows it for sure; the sale may be sold in another way now.
     let is_held = match account.row.accepted {
+        _ if !is_sold => true,
         Times::Never => is_held,
         _ => !account.row.is_at_once,
     };
@@ -276,6 +277,19 @@ mod tests {
                 assert_eq!(written, Vec::from_iter(due), "{about}");
                 assert!(!repair(&mut account, &server, is_held), "{about}");
             }
+        }
+    }
+
+    /// Its sale has held orders, and sells at once now.
+    #[test]
+    fn an_order_that_nobody_paid_is_not_written_as_sold() {
+        for (phase, live) in [(Phase::Held, 2), (Phase::Released, 0)] {
+            let (mut account, mut server) = (Known::default(), server(phase, Outcome::First));
+            server.records = FlatMap::default();
+            assert!(repair(&mut account, &server, false));
+            account.step(Conflicts::NONE);
+            assert_eq!((account.row.phase(), account.row.live()), (phase, live));
+            assert!(!question(&account, &server, others).is_asked());
         }
     }
 
