@@ -89,7 +89,10 @@ fn is_lost_and_opened_again(database: Database, lost: u32, rules: &[&str]) {
     shop.resolves(&["--voucher", "7", "--shard", &lost.to_string()], 0, &[&kept]);
     assert_eq!(shop.units(), sold);
 
-    let result = format!("shard {lost} of 4 of voucher 7 is not on sale, at most {unsold} units");
+    let result = format!(
+        "shard {lost} of 4 of voucher 7 is not on sale, its part of the unsold units is \
+                          at most {unsold}: "
+    );
     let said = expect(&shop, &CHECK, 0, &[&result, "\nCONSISTENT: "]);
     shop.pasted(command(&said, "is not on sale"));
     sold += shop.sells("x", 400);
@@ -141,7 +144,10 @@ fn lost_one_key(kind: &str, rules: &[&str]) {
     // Some others buy before anybody looks. A book that is begun anew is compared order by order.
     let sells = kind != "stock" && kind != "book";
     if sells {
-        shop.sells("late", 8);
+        for user in (0..8).map(|it| format!("late{it}")) {
+            let voucher = shard_voucher("7", shard_of(user.as_bytes(), 4));
+            shop.run(&format!("SECKILL.TRY {voucher} {user} {user}"));
+        }
     }
     let says = "1. shard 1 of 4 lost ";
     let off = "what is left of it may be on sale: seckill-shards ";
@@ -164,12 +170,36 @@ fn a_shard_that_lost_one_key_goes_off_sale_and_every_entry_is_read() {
     for (kind, rules) in [
         ("stock", &["--managed"][..]),
         ("shard", &["--managed"]),
+        // It sells as an unmanaged voucher meanwhile.
+        ("voucher", &["--managed"]),
         ("book", &["--managed", "--hold", "10m"]),
         ("stock", &[]),
         ("order", &[]),
     ] {
         lost_one_key(kind, rules);
     }
+}
+
+/// What is unsold of two lost shards is printed once, for both together.
+#[test]
+fn two_lost_shards_are_on_sale_again_with_what_is_unsold_of_both() {
+    let shop = Shop::open(Database::sqlite());
+    shop.drain(&[]);
+    shop.shards(&["open", "--shards", "4", "--stock", "40", "--managed"]);
+    shop.sells("w", 23);
+    shop.drain(&[]);
+    [0, 2].into_iter().for_each(|shard| shop.loses_shard(shard));
+    for _ in 0..2 {
+        let said = expect(&shop, &CHECK, 1, &["lost everything"]);
+        shop.pasted(command(&said, "lost everything"));
+    }
+    let said = expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("is not on sale")).collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    for line in lines {
+        shop.pasted(command(line, "is not on sale"));
+    }
+    assert_eq!(sold_out(&shop), 40);
 }
 
 /// Losses one after the other, of other shards and of the same: what a lost shard had sold that is
@@ -188,6 +218,24 @@ fn a_second_loss_sells_no_unit_of_the_first_again() {
         }
         assert_eq!(sold_out(&shop), 40, "{rules:?}");
     }
+}
+
+/// Units that were taken off the sale are not those of a shard that is lost later.
+#[test]
+fn units_that_left_the_sale_are_not_on_sale_again() {
+    let shop = Shop::open(Database::sqlite());
+    shop.drain(&[]);
+    shop.shards(&["open", "--shards", "4", "--stock", "40", "--managed"]);
+    shop.loses_shard(1);
+    let of_none = |shop: &Shop| {
+        let said = expect(shop, &CHECK, 0, &["is not on sale"]);
+        shop.pasted(command(&said, "is not on sale"))
+    };
+    of_none(&shop);
+    assert_eq!(shop.run("SECKILL.RESTOCK 7#0 -10"), Value::Int(0));
+    shop.loses_shard(2);
+    let said = of_none(&shop);
+    assert!(said.contains("opened shard 2 again with 10 units"), "{said}");
 }
 
 /// Nobody can pay what a lost shard held.
@@ -213,7 +261,7 @@ fn held_orders_of_a_lost_shard_end_by_the_ruling() {
     let mut states: Vec<String> = shop.rows().into_values().map(|row| row.state).collect();
     states.sort();
     assert_eq!(states, ["expired", "expired", "sold"]);
-    expect(&shop, &CHECK, 0, &["at most 9 units of it are unsold", "\nCONSISTENT: "]);
+    expect(&shop, &CHECK, 0, &["the unsold units is at most 9: ", "\nCONSISTENT: "]);
 }
 
 /// Without any journal the shards that the database has are compared.

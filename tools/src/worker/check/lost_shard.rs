@@ -35,7 +35,8 @@ pub struct LostShard {
 pub struct ShardRows {
     /// Its last sale; empty of an unmanaged voucher, or if there are no orders.
     pub sale_id: String,
-    /// Its orders that have units, and those of them that are held.
+    /// Its orders that have units, and those of them that are held: also those without a sale, for
+    /// without its rules it has sold as an unmanaged voucher.
     pub live: BTreeSet<OrderKey>,
     pub held: BTreeSet<OrderKey>,
     pub units: i64,
@@ -82,7 +83,8 @@ impl LostShard {
         let accounts = &ledger.accounts;
         for (key, order) in accounts.of_voucher(&voucher) {
             let view = order.view(accounts.conflicts(key));
-            if key.sale != rows.sale_id || view.units == 0 {
+            let is_earlier = key.is_managed() && key.sale != rows.sale_id;
+            if is_earlier || view.units == 0 {
                 continue;
             }
             rows.units = rows.units.saturating_add(view.units);
@@ -94,13 +96,25 @@ impl LostShard {
         rows
     }
 
-    /// How many units of it can be unsold at most.
+    /// Its part of what can be unsold: all that is printed together is no more.
+    pub fn part(&self, lost: &[Self], unsold: i64) -> i64 {
+        let numbers = lost.iter().filter(|other| other.sale == self.sale).map(|other| other.shard);
+        let (mut all, mut behind) = (0, 0);
+        for number in numbers {
+            all += 1;
+            behind += i64::from(number > self.shard);
+        }
+        unsold.saturating_add(behind) / all.max(1)
+    }
+
+    /// How many units of it and of the other lost shards can be unsold at most.
     pub fn unsold(&self, lost: &[Self], ledger: &Ledger) -> i64 {
         if let Some(gone) = self.gone {
             let is_its = |voucher: &str| sale_of_shard(voucher) == Some(&self.sale);
             let its = ledger.sales.iter().filter(|((voucher, _), _)| is_its(voucher));
             let sold = its.map(|(_, (units, _))| *units).fold(0, i64::saturating_add);
-            return gone.saturating_sub(sold).max(0);
+            // No more than that: others may have been taken off the sale.
+            return gone.saturating_sub(sold).min(self.units).max(0);
         }
         let all = lost.iter().filter(|other| other.sale == self.sale);
         let rows = all.map(|other| other.rows(ledger).units).fold(0, i64::saturating_add);

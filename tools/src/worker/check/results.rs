@@ -47,8 +47,8 @@ impl Report {
                     ];
                     let _ = writeln!(
                         text,
-                        "{reference} of voucher {} is not on sale, at most {units} units of it are \
-                         unsold: {}",
+                        "{reference} of voucher {} is not on sale, its part of the unsold units is \
+                         at most {units}: {}",
                         sanitize(sale),
                         shards_command(&words, &self.server)
                     );

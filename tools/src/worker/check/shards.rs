@@ -36,7 +36,8 @@ impl Look {
                 continue;
             }
             if !lost.has_remains && (rows.is_ruled || rows.live.is_empty()) {
-                found.results.insert((ResultKind::NotOnSale, key, shard), Some(unsold));
+                let part = lost.part(&self.lost_shards, unsold);
+                found.results.insert((ResultKind::NotOnSale, key, shard), Some(part));
                 continue;
             }
             let rows = format!("{shard} lost {}: {} units in the database", lost.loss, rows.units);

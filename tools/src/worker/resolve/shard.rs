@@ -1,6 +1,6 @@
 //! What an operator decides about a lost shard.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 use domain::ruling::Word;
@@ -47,11 +47,17 @@ impl Desk<'_> {
         // Orders of a managed voucher are of a sale that is over: nothing asks about these again.
         let unmanaged = kept.iter().filter(|key| !key.is_managed()).cloned().collect();
         self.rule_all(&unmanaged, accept).await?;
-        let units = |key: &OrderKey| ledger.accounts.view(key).map_or(0, |view| view.units);
-        let units = kept.iter().map(units).fold(0, i64::saturating_add);
-        let by = self.name();
-        let is_kept = self.store.keep_shard(&voucher, &rows.sale_id, units, &by).await?;
-        ensure!(is_kept, "the shard's orders have changed meanwhile: look again");
+        let mut sales = BTreeMap::from([(&*rows.sale_id, 0_i64)]);
+        for key in &kept {
+            let units = ledger.accounts.view(key).map_or(0, |view| view.units);
+            let sum = sales.entry(&*key.sale).or_default();
+            *sum = sum.saturating_add(units);
+        }
+        for (sale, units) in &sales {
+            let is_kept = self.store.keep_shard(&voucher, sale, *units, &self.name()).await?;
+            ensure!(is_kept, "the shard's orders have changed meanwhile: look again");
+        }
+        let units = sales.into_values().fold(0, i64::saturating_add);
         println!("shard {shard} is kept with {units} units; check says how it is on sale again");
         Ok(())
     }
