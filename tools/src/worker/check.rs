@@ -22,8 +22,10 @@ mod undone;
 mod unmanaged;
 mod vouchers;
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{IsTerminal, stdin};
+use std::io::{BufRead, IsTerminal, Write, stdin, stdout};
+use std::mem::discriminant;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
@@ -33,20 +35,23 @@ use seckill_tools::server_errors::with_causes;
 use seckill_tools::voucher_keys::VoucherKeys;
 use tracing::{info, warn};
 
+use crate::accounts::Accounts;
 use crate::halt::Halt;
-use crate::options::{Check, FieldOptions, Options, ShopOptions, Site, tag_of_stream};
+use crate::options::{
+    Check, Command, FieldOptions, Options, Resolve, ShopOptions, Site, tag_of_stream,
+};
 use crate::order_events::{OrderKey, Which};
 use crate::settings::{self, Settings, ensure_events};
 use crate::source::Source;
-use crate::store::{Refused, Store};
+use crate::store::Store;
 pub use books::{BookOrder, Books, Paid};
 use look::{Given, Look};
 pub use lost_shard::shards_of_sale;
-pub use questions::{About, Question, lose, ruled, said_by_row, said_by_server};
-use questions::{Findings, Incomplete, QuestionKind, Repair, agree};
+use questions::{About, Findings, Incomplete, Question, QuestionKind};
+pub use questions::{lose, ruled, said_by_row, said_by_server};
 use references::List;
-use report::Report;
 pub use report::Verdict;
+use report::{Report, command_of};
 use undone::UndoneByVoucher;
 
 /// The time between two looks, in which workers write what they have read: only what two looks
@@ -57,9 +62,9 @@ const REPAIR_PIECE: usize = 500;
 /// Who rules, in the table of rulings.
 const RULED_BY: &str = "check";
 
-/// How `--ask` answers a question; false if it is passed over.
-pub trait Answering: AsyncFn(&Site, &ShopOptions, &About, &Question) -> Result<bool> {}
-impl<F: AsyncFn(&Site, &ShopOptions, &About, &Question) -> Result<bool>> Answering for F {}
+/// How `--ask` does what is answered.
+pub trait Answering: AsyncFn(&Resolve) -> Result<()> {}
+impl<F: AsyncFn(&Resolve) -> Result<()>> Answering for F {}
 
 /// Everything that is compared.
 struct Checker<'c> {
@@ -76,7 +81,7 @@ struct Checker<'c> {
     undone: BTreeMap<String, UndoneByVoucher>,
 }
 
-/// `answer` asks for the answer to a question, and does what is answered.
+/// `answer` does what is answered to a question.
 pub async fn check(wanted: &Check, answer: impl Answering) -> Result<Verdict> {
     let is_seen = !wanted.ask || stdin().is_terminal();
     ensure!(is_seen, "--ask needs a terminal; resolve answers one question");
@@ -258,57 +263,31 @@ impl<'c> Checker<'c> {
         }
         ensure_events(self.store, self.shop).await?;
         let by = &found.by_itself;
-        let mut written = 0;
-        let all: Vec<&OrderKey> = by.repaired.keys().collect();
-        for keys in all.chunks(REPAIR_PIECE) {
-            let keys: BTreeSet<OrderKey> = keys.iter().map(|key| (*key).clone()).collect();
-            let change = |accounts: &mut crate::accounts::Accounts| {
-                for key in &keys {
-                    if let Some(repair) = by.repaired.get(key) {
-                        repair.apply(accounts, key);
-                    }
-                }
-                Ok(())
-            };
-            let its = keys.iter().filter_map(|key| by.repaired.get(key));
-            let references = its.flat_map(Repair::references).cloned().collect();
-            self.write(&keys, &references, change).await?;
-            written += keys.len();
+        let written = Cell::new(0);
+        for fixes in
+            by.fixes.chunk_by(|(_, one), (_, next)| discriminant(one) == discriminant(next))
+        {
+            for fixes in fixes.chunks(REPAIR_PIECE) {
+                let keys = fixes.iter().map(|(key, _)| key.clone()).collect();
+                let references =
+                    fixes.iter().flat_map(|(_, fix)| fix.references()).cloned().collect();
+                let before = written.get();
+                // What has changed meanwhile is left: the next look says how.
+                let change = |accounts: &mut Accounts| {
+                    let done = fixes.iter().filter(|(key, fix)| fix.apply(accounts, key)).count();
+                    written.set(before + done);
+                    Some(())
+                };
+                self.store.rule(&keys, &references, RULED_BY, change).await?;
+            }
         }
-        for (key, server) in &by.agreed {
-            let change = |accounts: &mut crate::accounts::Accounts| {
-                agree(accounts, key, server).then_some(()).ok_or(Refused::Changed)
-            };
-            let (keys, none) = (BTreeSet::from([key.clone()]), BTreeSet::new());
-            written += usize::from(self.write(&keys, &none, change).await?);
-        }
-        for key in &by.lost {
-            let change = |accounts: &mut crate::accounts::Accounts| {
-                lose(accounts, key).then_some(()).ok_or(Refused::Changed)
-            };
-            let (keys, none) = (BTreeSet::from([key.clone()]), BTreeSet::new());
-            written += usize::from(self.write(&keys, &none, change).await?);
-        }
+        let mut written = written.get();
         for events in by.events.chunks(REPAIR_PIECE) {
             self.store.apply(events).await?;
             let orders: BTreeSet<&OrderKey> = events.iter().map(|event| &event.key).collect();
             written += orders.len();
         }
         Ok(written)
-    }
-
-    /// False if something has changed: the next look says what.
-    async fn write(
-        &self,
-        keys: &BTreeSet<OrderKey>,
-        references: &BTreeSet<String>,
-        change: impl Fn(&mut crate::accounts::Accounts) -> Result<(), Refused>,
-    ) -> Result<bool> {
-        match self.store.rule(keys, references, RULED_BY, change).await? {
-            Ok(_) => Ok(true),
-            Err(Refused::Changed) => Ok(false),
-            Err(refused @ Refused::Lacks(_)) => bail!("{}", refused.text()),
-        }
     }
 
     /// Walks through the questions until there is none, or all that are left were passed over.
@@ -319,7 +298,12 @@ impl<'c> Checker<'c> {
             let Some((about, question)) = next else { return Ok(found) };
             let report = Report::new(Findings::default(), self.site, self.shop.statements(), "");
             println!("{}", report.line(about, question));
-            match answer(self.site, self.shop, about, question).await {
+            let answered = match self.typed(about, question) {
+                Ok(Some(typed)) => answer(&typed).await.map(|()| true),
+                Ok(None) => Ok(false),
+                Err(error) => Err(error),
+            };
+            match answered {
                 Ok(true) => (_, found) = self.look_twice().await?,
                 Ok(false) => _ = skipped.insert(about.clone()),
                 Err(error) => {
@@ -328,6 +312,33 @@ impl<'c> Checker<'c> {
                 }
             }
         }
+    }
+
+    /// The command of the answer that is typed; None if the question is passed over.
+    fn typed(&self, about: &About, question: &Question) -> Result<Option<Resolve>> {
+        let word = |answer: &String| answer.split(' ').next().unwrap_or_default().to_owned();
+        if question.answers.is_empty() {
+            println!("no answer is typed here");
+            return Ok(None);
+        }
+        let mut words: Vec<String> = question.answers.iter().map(word).collect();
+        words.push("skip".to_owned());
+        print!("{}? ", words.join(", "));
+        stdout().flush()?;
+        let mut typed = String::new();
+        stdin().lock().read_line(&mut typed)?;
+        let chosen = question.answers.iter().find(|answer| word(answer) == typed.trim());
+        let Some(chosen) = chosen else { return Ok(None) };
+        let command = command_of(about, chosen).map(|command| command.parsed());
+        let Some(Ok(Options { command: Some(Command::Resolve(mut resolve)), .. })) = command else {
+            bail!("{chosen} is no answer");
+        };
+        (resolve.site, resolve.shop) = (self.site.clone(), self.shop.clone());
+        // This one, whatever else has its id.
+        (resolve.sale, resolve.order) =
+            (Some(about.key.sale.clone()), Some(about.key.order.clone()));
+        resolve.yes = true;
+        Ok(Some(*resolve))
     }
 
     /// Notes sales that are over and consistent. Who may only read does not.

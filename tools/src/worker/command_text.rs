@@ -9,9 +9,39 @@ use seckill_tools::command_line::quoted;
 
 use crate::options::{Options, Site};
 
+/// A command of one of the programs.
+pub struct CommandLine {
+    /// The program, then options and the name of the command.
+    words: Vec<String>,
+    order: Option<String>,
+}
+
+impl CommandLine {
+    pub fn of(program: &str, words: &[&str], options: Vec<String>, order: Option<&str>) -> Self {
+        let mut all = vec![program.to_owned()];
+        all.extend(words.iter().map(|word| (*word).to_owned()));
+        all.extend(options);
+        Self { words: all, order: order.map(str::to_owned) }
+    }
+
+    /// As it is typed, with further options.
+    pub fn text(&self, site: &[String]) -> String {
+        let order = self.order.as_deref().map(|order| ["--", order]);
+        let words = self.words.iter().chain(site).map(String::as_str);
+        words.chain(order.into_iter().flatten()).map(quoted).collect::<Vec<_>>().join(" ")
+    }
+
+    /// As this program reads it.
+    pub fn parsed(&self) -> Result<Options, clap::Error> {
+        let order = self.order.as_deref().map(|order| ["--", order]);
+        let words = self.words.iter().map(String::as_str);
+        Options::try_parse_from(words.chain(order.into_iter().flatten()))
+    }
+}
+
 /// An option with its value, in one word: a value may begin with a dash.
 pub fn option(name: &str, value: &str) -> String {
-    quoted(&format!("--{name}={value}"))
+    format!("--{name}={value}")
 }
 
 /// The options that say where the command works, as far as they are not what is assumed without
@@ -58,22 +88,13 @@ pub fn server_words(site: &Site) -> Vec<String> {
     words
 }
 
-/// A command of this program.
-pub fn command(words: &[String], site: &[String]) -> String {
-    [&["seckill-worker".to_owned()], words, site].concat().join(" ")
-}
-
-/// A command of `seckill-shards`.
-pub fn shards_command(words: &[String], server: &[String]) -> String {
-    [&["seckill-shards".to_owned()], server, words].concat().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_option_and_its_value_are_one_word() {
-        assert_eq!(option("voucher", "-x y"), "'--voucher=-x y'");
+        let command = CommandLine::of("p", &[], vec![option("voucher", "-x y")], Some("-1"));
+        assert_eq!(command.text(&["-q".to_owned()]), "p '--voucher=-x y' -q -- -1");
     }
 }

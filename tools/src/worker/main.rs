@@ -134,7 +134,7 @@ async fn work(options: Arc<Options>) -> Result<ExitCode> {
             return resolve::resolve(wanted).await.map(|()| ExitCode::SUCCESS);
         }
         Some(Command::Check(wanted)) => {
-            return Ok(match check::check(wanted, resolve::answer).await {
+            return Ok(match check::check(wanted, resolve::resolve).await {
                 Ok(verdict) => ExitCode::from(verdict.code()),
                 Err(error) => refused("seckill-worker", &error),
             });

@@ -9,33 +9,24 @@ mod shard;
 use std::collections::BTreeSet;
 use std::io::{BufRead, Write};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use domain::account::Unclear;
 use domain::resolve::{Answer, Resolution, ServerStep, plan};
 use domain::rulings::{Wanted, rule};
 use domain::server_state::Server;
 use seckill_tools::connection::{Connection, Target};
 use seckill_tools::sanitize::sanitize;
-use seckill_tools::sharding::sale_of_shard;
 use seckill_tools::voucher_keys::VoucherKeys;
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, RefundLine};
 use crate::check::{said_by_row, said_by_server, source_of_voucher};
-use crate::options::{Resolve, ShopOptions, Site};
+use crate::options::{Resolve, Site};
 use crate::order_events::OrderKey;
 use crate::pairing::{Pairing, re_pair, why_unpaired};
 use crate::settings::ensure_events;
 use crate::source::Source;
-use crate::store::{Refused, Ruled, Store};
+use crate::store::Store;
 use server::{Done, ask_server, on_server};
-
-/// What an operator has decided about an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Decision {
-    Resolve(Answer),
-    /// Of an unmanaged voucher: as the database has it.
-    Accept,
-}
 
 /// An order, and where it is.
 struct Desk<'s> {
@@ -61,26 +52,23 @@ async fn resolve_with(wanted: &Resolve, store: &Store) -> Result<()> {
         return desk.shard(voucher, shard).await;
     }
     let kept = wanted.keep.flatten();
-    let decision = match wanted {
-        Resolve { accept: true, .. } => Some(Decision::Accept),
-        Resolve { refunded: true, order: Some(_), .. } => {
-            Some(Decision::Resolve(Answer::Refunded { kept: kept.unwrap_or(0) }))
+    let is_of_payment =
+        wanted.refund || wanted.refunded || wanted.units.is_some() || wanted.beyond.is_some();
+    match (&wanted.payment, wanted) {
+        (Some(reference), _) if is_of_payment => desk.payment(wanted, reference).await,
+        (_, Resolve { accept: true, .. }) => desk.accept(&find(wanted, store).await?).await,
+        (_, Resolve { refunded: true, .. }) => {
+            let answer = Answer::Refunded { kept: kept.unwrap_or(0) };
+            desk.order(&find(wanted, store).await?, answer).await
         }
-        Resolve { keep: Some(kept), .. } => Some(Decision::Resolve(Answer::Keep(*kept))),
-        Resolve { release: true, .. } => Some(Decision::Resolve(Answer::Release)),
-        _ => None,
-    };
-    match (&wanted.payment, decision) {
-        (_, Some(decision)) => {
-            let key = find(wanted, store).await?;
-            desk.order(&key, decision).await
+        (_, Resolve { keep: Some(kept), .. }) => {
+            desk.order(&find(wanted, store).await?, Answer::Keep(*kept)).await
         }
-        (Some(reference), None) if wanted.order.is_some() && wanted.units.is_none() => {
-            let key = find(wanted, store).await?;
-            desk.own(&key, reference).await
+        (_, Resolve { release: true, .. }) => {
+            desk.order(&find(wanted, store).await?, Answer::Release).await
         }
-        (Some(reference), None) => desk.payment(wanted, reference).await,
-        (None, None) => bail!("resolve needs an answer"),
+        (Some(reference), _) => desk.own(&find(wanted, store).await?, reference).await,
+        (None, _) => bail!("resolve needs an answer"),
     }
 }
 
@@ -97,84 +85,22 @@ async fn find(wanted: &Resolve, store: &Store) -> Result<OrderKey> {
     let mut keys = store.orders_of(id).await?;
     keys.retain(|key| is_meant(wanted, key));
     let shown = sanitize(id);
-    let mut all = keys.into_iter();
-    match (all.next(), all.next()) {
-        (Some(key), None) => Ok(key),
-        (None, _) => {
-            bail!("the database has no order {shown}: if the server has it, check --repair")
-        }
-        (Some(one), Some(other)) => {
-            let answers = named([one, other].into_iter().chain(all));
-            bail!("several orders have the id {shown}, name one: {answers}")
-        }
-    }
+    let none = format!("the database has no order {shown}: if the server has it, check --repair");
+    the_one(keys, none, format!("several orders have the id {shown}, name one"))
 }
 
-/// How each of some orders is named on the command line.
-fn named(keys: impl Iterator<Item = OrderKey>) -> String {
-    let words = keys.map(|OrderKey { voucher, sale, user, .. }| {
+/// The only one of some orders; an error where there is none, or where they are several.
+fn the_one(keys: BTreeSet<OrderKey>, none: String, several: String) -> Result<OrderKey> {
+    let named = |OrderKey { voucher, sale, user, .. }: &OrderKey| {
         sanitize(&format!("--voucher={voucher} --sale={sale} --user={user}"))
-    });
-    words.collect::<Vec<_>>().join("; ")
-}
-
-/// Answers a question of a check by what is typed. False if it is passed over.
-pub async fn answer(
-    site: &Site,
-    shop: &ShopOptions,
-    about: &crate::check::About,
-    question: &crate::check::Question,
-) -> Result<bool> {
-    let names = question.answers.iter().map(|answer| answer.split(' ').next().unwrap_or_default());
-    let names: Vec<&str> = names.chain(["skip"]).collect();
-    if question.answers.is_empty() {
-        println!("no answer is typed here");
-        return Ok(false);
-    }
-    print!("{}? ", names.join(", "));
-    std::io::stdout().flush()?;
-    let mut typed = String::new();
-    std::io::stdin().lock().read_line(&mut typed)?;
-    let typed = typed.trim();
-    let Some(chosen) =
-        question.answers.iter().find(|answer| answer.split(' ').next() == Some(typed))
-    else {
-        return Ok(false);
     };
-    let store = Store::to_look_at(site, shop.statements())?;
-    ensure_events(&store, shop).await?;
-    let desk = Desk { site, store: &store, yes: true };
-    let (key, reference) = (&about.key, &about.reference);
-    let number = chosen.split_once(' ').and_then(|(_, number)| number.parse::<i64>().ok());
-    let done = match typed {
-        "keep" => desk.order(key, Decision::Resolve(Answer::Keep(None))).await,
-        "release" => desk.order(key, Decision::Resolve(Answer::Release)).await,
-        "accept" => desk.order(key, Decision::Accept).await,
-        "refunded" if reference.is_empty() || number.is_some() => {
-            let kept = number.unwrap_or(0);
-            desk.order(key, Decision::Resolve(Answer::Refunded { kept })).await
-        }
-        "payment" => desk.own(key, reference).await,
-        "shard" => {
-            let sale = sale_of_shard(&key.voucher).context("the voucher of a shard")?;
-            desk.shard(sale, u32::try_from(number.unwrap_or_default())?).await
-        }
-        "refund" => desk.refund(key, reference).await,
-        "refunded" => desk.refunded(key, reference).await,
-        "units" => desk.units(key, reference, number.unwrap_or(0)).await,
-        _ => bail!("{typed} is no answer"),
-    };
-    store.close().await;
-    done.map(|()| true)
+    ensure!(keys.len() < 2, "{several}: {}", keys.iter().map(named).collect::<Vec<_>>().join("; "));
+    keys.into_iter().next().context(none)
 }
 
 impl Desk<'_> {
     /// Decides about an order.
-    async fn order(&self, key: &OrderKey, decision: Decision) -> Result<()> {
-        let answer = match decision {
-            Decision::Resolve(answer) => answer,
-            Decision::Accept => return self.accept(key).await,
-        };
+    async fn order(&self, key: &OrderKey, answer: Answer) -> Result<()> {
         ensure!(
             key.is_managed(),
             "voucher {} is not managed: --accept takes the order as the database has it",
@@ -220,15 +146,13 @@ impl Desk<'_> {
         let ruling = Wanted { is_without_units: is_oversold, ..plan.ruling.clone() };
         let shown = order.clone();
         let change = |accounts: &mut Accounts| {
-            let Some(now) = accounts.get(key) else { return Err(Refused::Changed) };
-            let mut next = now.clone();
+            let mut next = accounts.get(key)?.clone();
             let others = |reference: &String| accounts.others(key, reference);
-            rule(&mut next.account, &shown.account, &ruling, &said, others)
-                .map_err(|_| Refused::Changed)?;
+            rule(&mut next.account, &shown.account, &ruling, &said, others).ok()?;
             accounts.insert(key.clone(), next);
-            Ok(())
+            Some(())
         };
-        let ruled = self.rule(&BTreeSet::from([key.clone()]), &references, change).await?;
+        let lines = self.rule(&BTreeSet::from([key.clone()]), &references, change).await?;
         if let Some(step) = &plan.after {
             on_server(&mut source, key, step).await?;
         }
@@ -240,7 +164,7 @@ impl Desk<'_> {
         if is_oversold && !server.is_over && ruling.kept > 0 {
             println!("the sale lacks units of it: when some are left, repeat this command");
         }
-        tell(&ruled);
+        tell(&lines);
         Ok(())
     }
 
@@ -248,25 +172,22 @@ impl Desk<'_> {
     async fn accept(&self, key: &OrderKey) -> Result<()> {
         ensure!(!key.is_managed(), "--accept is for an unmanaged voucher");
         self.confirm()?;
-        let change = |accounts: &mut Accounts| {
-            shard::accept(accounts, key).then_some(()).ok_or(Refused::Changed)
-        };
+        let change = |accounts: &mut Accounts| shard::accept(accounts, key).then_some(());
         let (keys, none) = (BTreeSet::from([key.clone()]), BTreeSet::new());
-        let ruled = self.rule(&keys, &none, change).await?;
+        let lines = self.rule(&keys, &none, change).await?;
         println!("order {} is accepted as it is", sanitize(&key.order));
-        tell(&ruled);
+        tell(&lines);
         Ok(())
     }
 
-    /// Writes what was decided.
+    /// Writes what was decided. Returns what is to be refunded by it.
     async fn rule(
         &self,
         keys: &BTreeSet<OrderKey>,
         references: &BTreeSet<String>,
-        change: impl Fn(&mut Accounts) -> Result<(), Refused>,
-    ) -> Result<Ruled> {
-        let ruled = self.store.rule(keys, references, &self.name(), change).await?;
-        ruled.map_err(|refused| anyhow!("{}", refused.text()))
+        change: impl Fn(&mut Accounts) -> Option<()>,
+    ) -> Result<Vec<RefundLine>> {
+        Ok(self.store.rule(keys, references, &self.name(), change).await?)
     }
 
     /// Who rules, in the table of rulings.
@@ -338,8 +259,8 @@ fn describe(plan: &Resolution<String>) {
 }
 
 /// What is to be refunded by it.
-fn tell(ruled: &Ruled) {
-    for line in &ruled.lines {
+fn tell(lines: &[RefundLine]) {
+    for line in lines {
         let reference = sanitize(&line.reference);
         match line.last {
             i64::MAX => println!("refund payment {reference} as a whole"),

@@ -23,7 +23,7 @@ pub use apply::Applied;
 pub use database::Store;
 pub use fault::Fault;
 pub use groups::{Group, lacking};
-pub use rule::{Ledger, Refused, Ruled};
+pub use rule::Ledger;
 
 /// Unix milliseconds.
 pub fn now_ms() -> i64 {

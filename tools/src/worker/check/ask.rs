@@ -10,8 +10,7 @@ use domain::server_state::Record;
 use domain::unmatched::{PaymentQuestion, payment_question};
 
 use super::questions::{
-    About, Comparison, Findings, Question, QuestionKind, Repair, ResultKind, said_by_row,
-    said_by_server,
+    Comparison, Findings, QuestionKind, Repair, ResultKind, said_by_row, said_by_server,
 };
 use crate::accounts::{Accounts, Order};
 use crate::order_events::OrderKey;
@@ -45,10 +44,7 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
     count(&mut found.totals, 1, of_row.map(|(phase, units)| (phase == Phase::Held, units)));
     let Some(order) = one.order(accounts) else {
         if booked.is_some() {
-            let about =
-                About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
-            let (rows, server) = ("missing".to_owned(), said_by_server(server));
-            found.questions.insert(about, Question { rows, server, answers: Vec::new() });
+            found.ask((QuestionKind::Order, key, ""), ["missing", &said_by_server(server)], &[]);
         }
         return;
     };
@@ -60,11 +56,9 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
     // What is not clear of its payments is asked first.
     let unclear = order.account.unclear(others).map(|(_, unclear)| unclear);
     if asked.is_asked() && unclear.is_none() {
-        let about = About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
         let rows = format!("{}{}", said_by_row(order, conflicts), whys(&asked));
         let answers = answers(accounts, one, order, &asked);
-        let server = said_by_server(server);
-        found.questions.insert(about, Question { rows, server, answers });
+        found.ask((QuestionKind::Order, key, ""), [&rows, &said_by_server(server)], &answers);
     }
     if let Some(ruling) = ruling.filter(|it| it.is_without_units && !server.is_over) {
         let sold = live.filter(|it| it.phase == Phase::Sold).map_or(0, |it| it.units);
@@ -94,10 +88,8 @@ pub fn ask(accounts: &Accounts, one: &Compared<'_>, found: &mut Findings) {
             PaymentQuestion::Unrecorded => (QuestionKind::Payment, "it is to be refunded"),
         };
         let record = server.records.get(reference).map(|record| record.outcome.word());
-        let server = record.unwrap_or("not on record").to_owned();
-        let about = About { kind, key: key.clone(), reference: reference.clone() };
-        let answers = vec!["refund".to_owned(), "refunded".to_owned()];
-        found.questions.insert(about, Question { rows: rows.to_owned(), server, answers });
+        let server = record.unwrap_or("not on record");
+        found.ask((kind, key, reference), [rows, server], &["refund", "refunded"]);
     }
 }
 
@@ -108,7 +100,6 @@ fn ask_units(
     record: Option<&Record>,
     found: &mut Findings,
 ) {
-    let about = About { kind: QuestionKind::Units, key: key.clone(), reference: reference.clone() };
     let rows = match stated {
         Some(_) => "it was said to be of several numbers of units",
         None => "it is to be refunded as a whole, beside other parts of its cart",
@@ -118,8 +109,8 @@ fn ask_units(
         Some(units) => (units, "on the server's record"),
         None => (stated.unwrap_or(asked.max(1)), "of the order"),
     };
-    let (server, answers) = (format!("{units} units {of}"), vec![format!("units {units}")]);
-    found.questions.insert(about, Question { rows: rows.to_owned(), server, answers });
+    let (server, answer) = (format!("{units} units {of}"), format!("units {units}"));
+    found.ask((QuestionKind::Units, key, reference), [rows, &server], &[&answer]);
 }
 
 fn count(totals: &mut Comparison, side: usize, live: Option<(bool, i64)>) {
@@ -130,16 +121,21 @@ fn count(totals: &mut Comparison, side: usize, live: Option<(bool, i64)>) {
 }
 
 /// The answers that there are to a question about an order.
-fn answers(accounts: &Accounts, one: &Compared<'_>, order: &Order, asked: &Asked) -> Vec<String> {
+fn answers(
+    accounts: &Accounts,
+    one: &Compared<'_>,
+    order: &Order,
+    asked: &Asked,
+) -> Vec<&'static str> {
     let others = |reference: &String| accounts.others(&one.key, reference);
     let kept = plan(&order.account, &one.repair.server, Answer::Keep(None), others).ruling.kept;
     let payments = || order.account.payments.values().filter(|payment| payment.pays);
     let has_all_lines = payments().all(|payment| payment.all().without(&payment.lines).is_empty());
     let mut answers = Vec::new();
-    answers.extend((kept > 0).then(|| "keep".to_owned()));
-    answers.push("release".to_owned());
+    answers.extend((kept > 0).then_some("keep"));
+    answers.push("release");
     if payments().next().is_some() && (!has_all_lines || asked.is_open) {
-        answers.push("refunded".to_owned());
+        answers.push("refunded");
     }
     answers
 }

@@ -8,7 +8,7 @@ use seckill_tools::scan::literal;
 
 use super::Checker;
 use super::look::Look;
-use super::questions::{About, Findings, Question, QuestionKind, ResultKind};
+use super::questions::{Findings, QuestionKind, ResultKind};
 use crate::accounts::Accounts;
 use crate::order_events::OrderKey;
 
@@ -55,10 +55,6 @@ impl Look {
         found.totals.without_ref = list.without_ref;
         for (reference, listed) in &list.payments {
             let users: Vec<&OrderKey> = accounts.users_of(reference).collect();
-            let mut add = |kind, key: &OrderKey, rows: String, server: String, answers| {
-                let about = About { kind, key: key.clone(), reference: reference.clone() };
-                found.questions.insert(about, Question { rows, server, answers });
-            };
             let Some(first) = users.first() else {
                 let prefix = self.given.list_prefix.as_deref();
                 if self.others.contains(reference)
@@ -66,14 +62,8 @@ impl Look {
                 {
                     found.totals.foreign += 1;
                 } else {
-                    let (rows, server) = ("missing".to_owned(), "paid in the list".to_owned());
-                    add(
-                        QuestionKind::Unlisted,
-                        &OrderKey::of_sale("", ""),
-                        rows,
-                        server,
-                        Vec::new(),
-                    );
+                    let about = (QuestionKind::Unlisted, &OrderKey::of_sale("", ""), &**reference);
+                    found.ask(about, ["missing", "paid in the list"], &[]);
                 }
                 continue;
             };
@@ -89,10 +79,11 @@ impl Look {
                     let its = its(key)?.saturating_add(units).saturating_sub(paid);
                     Some((*key, its.max(0)))
                 });
-                let answers = part.iter().map(|(_, units)| format!("units {units}")).collect();
+                let answer = part.map(|(_, units)| format!("units {units}"));
                 let key = part.map_or(*first, |(key, _)| key);
-                let (rows, server) = (format!("{paid} units"), format!("{units} in the list"));
-                add(QuestionKind::Units, key, rows, server, answers);
+                let says = [&*format!("{paid} units"), &format!("{units} in the list")];
+                let answers: Vec<&str> = answer.as_deref().into_iter().collect();
+                found.ask((QuestionKind::Units, key, reference), says, &answers);
                 continue;
             }
             let Some(refunded) = listed.refunded else { continue };
@@ -124,8 +115,8 @@ impl Look {
                     let rows = format!("{} refunded, {kept} kept", balance.refunded);
                     let server = format!("{refunded} refunded in the list");
                     let kept = kept.saturating_sub(beyond).max(0);
-                    let answers = vec![format!("refunded {kept}")];
-                    add(QuestionKind::Refunded, key, rows, server, answers);
+                    let about = (QuestionKind::Refunded, key, &**reference);
+                    found.ask(about, [&rows, &server], &[&format!("refunded {kept}")]);
                 }
                 None => {
                     let about = (ResultKind::RefundedBeyond, (*first).clone(), reference.clone());

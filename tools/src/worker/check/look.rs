@@ -13,8 +13,7 @@ use super::ask::{Compared, ask};
 use super::books::{Books, Paid};
 use super::lost_shard::LostShard;
 use super::questions::{
-    About, Findings, Incomplete, Question, QuestionKind, Repair, agreement, lose, ruled,
-    said_by_row, said_by_server,
+    Findings, Fix, Incomplete, QuestionKind, Repair, agreement, said_by_row, said_by_server,
 };
 use super::references::List;
 use super::undone::{Progress, Undone};
@@ -81,22 +80,17 @@ impl Look {
             }
         }
         for one in &compared {
-            if one.repair.joined(&accounts, &one.key, one.order(&accounts)).is_some()
-                && one.repair.apply(accounts.to_mut(), &one.key)
-            {
-                accounts.to_mut().follow(&one.key);
-                found.by_itself.repaired.insert(one.key.as_ref().clone(), one.repair.clone());
+            if one.repair.joined(&accounts, &one.key, one.order(&accounts)).is_some() {
+                fix(&one.key, Fix::Repair(one.repair.clone()), &mut accounts, &mut found);
             }
         }
         self.lost(&compared, &mut accounts, &mut found);
         for one in &compared {
             let server = &one.repair.server;
             if let Some(order) = one.order(&accounts)
-                && let Some(wanted) = agreement(&accounts, &one.key, order, server)
-                && ruled(accounts.to_mut(), &one.key, &wanted)
+                && agreement(&accounts, &one.key, order, server).is_some()
             {
-                accounts.to_mut().follow(&one.key);
-                found.by_itself.agreed.insert(one.key.as_ref().clone(), server.clone());
+                fix(&one.key, Fix::Agree(server.clone()), &mut accounts, &mut found);
             }
         }
         for books in &self.books {
@@ -280,10 +274,7 @@ impl Look {
                 continue;
             }
             for one in lost {
-                if lose(accounts.to_mut(), &one.key) {
-                    accounts.to_mut().follow(&one.key);
-                    found.by_itself.lost.insert(one.key.as_ref().clone());
-                }
+                fix(&one.key, Fix::Lose, accounts, found);
             }
         }
     }
@@ -291,16 +282,16 @@ impl Look {
     /// What a check would answer by itself.
     fn repairs(&self, found: &mut Findings) {
         let by = &found.by_itself;
-        let keys = by.repaired.keys().chain(by.agreed.keys()).chain(&by.lost);
-        let events = by.events.iter().map(|event| &event.key);
-        let keys: BTreeSet<OrderKey> = keys.chain(events).cloned().collect();
-        for key in keys {
-            let server = by.repaired.get(&key).map(|repair| &repair.server);
-            let server = server.or(by.agreed.get(&key));
-            let (rows, server) = (self.said_by_rows(&key), server.map(said_by_server));
-            let server = server.unwrap_or_else(|| "see its stream".to_owned());
-            let about = About { kind: QuestionKind::Repair, key, reference: String::new() };
-            found.questions.insert(about, Question { rows, server, answers: Vec::new() });
+        let mut keys: BTreeMap<OrderKey, Option<String>> =
+            by.events.iter().map(|event| (event.key.clone(), None)).collect();
+        for (key, fix) in &by.fixes {
+            let server = keys.entry(key.clone()).or_default();
+            *server = server.take().or(fix.server().map(said_by_server));
+        }
+        for (key, server) in keys {
+            let (rows, server) = (self.said_by_rows(&key), server.as_deref());
+            let server = server.unwrap_or("see its stream");
+            found.ask((QuestionKind::Repair, &key, ""), [&rows, server], &[]);
         }
     }
 
@@ -326,14 +317,8 @@ impl Look {
                 .iter()
                 .map(|key| format!("order {} of {} for {}", key.order, key.user, key.voucher))
                 .collect();
-            let about = About {
-                kind: QuestionKind::Reference,
-                key: (*first).clone(),
-                reference: reference.to_owned(),
-            };
-            let (rows, server) = (rows.join("; "), String::new());
-            let answers = vec!["payment".to_owned()];
-            found.questions.insert(about, Question { rows, server, answers });
+            let about = (QuestionKind::Reference, *first, reference);
+            found.ask(about, [&rows.join("; "), ""], &["payment"]);
         }
     }
 
@@ -341,8 +326,7 @@ impl Look {
     fn sums(&self, books: &Books, accounts: &Accounts, found: &mut Findings) {
         let mut differs = |sale: &str, rows: String, server: String| {
             let key = OrderKey::of_sale(&books.voucher, sale);
-            let about = About { kind: QuestionKind::Sum, key, reference: rows.clone() };
-            found.questions.insert(about, Question { rows, server, answers: Vec::new() });
+            found.ask((QuestionKind::Sum, &key, &rows), [&rows, &server], &[]);
         };
         for ((voucher, sale), (units, _)) in &self.ledger.sales {
             if *voucher != books.voucher {
@@ -393,5 +377,13 @@ impl Look {
                 found.closable.push((books.voucher.clone(), sale, units));
             }
         }
+    }
+}
+
+/// Writes what a check answers by itself, with what follows, into the accounts of this look.
+fn fix(key: &OrderKey, fix: Fix, accounts: &mut Cow<'_, Accounts>, found: &mut Findings) {
+    if fix.apply(accounts.to_mut(), key) {
+        accounts.to_mut().follow(key);
+        found.by_itself.fixes.push((key.clone(), fix));
     }
 }

@@ -1,7 +1,8 @@
 //! What a check asks and finds, and what it may answer by itself. Pure; the rules are those of
 //! `domain::resolve` and `domain::repair`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::mem::discriminant;
 
 use domain::book::{Reason, State};
 use domain::conflicts::Conflicts;
@@ -158,11 +159,21 @@ impl Findings {
 /// What a check answers by itself.
 #[derive(Default)]
 pub struct ByItself {
-    pub repaired: BTreeMap<OrderKey, Repair>,
-    pub agreed: BTreeMap<OrderKey, Server<String>>,
-    pub lost: BTreeSet<OrderKey>,
+    /// All of one kind are written before those of the next.
+    pub fixes: Vec<(OrderKey, Fix)>,
     /// Entries of an unmanaged voucher that the rows lack.
     pub events: Vec<Event>,
+}
+
+/// What a check writes of an order.
+#[derive(Clone, Debug)]
+pub enum Fix {
+    /// The server's book has more of it.
+    Repair(Repair),
+    /// It is held, and the server has lost it.
+    Lose,
+    /// It is as both sides say, whatever contradicts in between.
+    Agree(Server<String>),
 }
 
 impl Findings {
@@ -173,23 +184,63 @@ impl Findings {
             _ => None,
         })
     }
+
+    /// Asks about an order, or a payment of it, of which the database and the server say this.
+    pub fn ask(
+        &mut self,
+        (kind, key, reference): (QuestionKind, &OrderKey, &str),
+        [rows, server]: [&str; 2],
+        answers: &[&str],
+    ) {
+        let about = About { kind, key: key.clone(), reference: reference.to_owned() };
+        let [rows, server] = [rows, server].map(str::to_owned);
+        let answers = answers.iter().map(|answer| (*answer).to_owned()).collect();
+        self.questions.insert(about, Question { rows, server, answers });
+    }
 }
 
 impl ByItself {
     /// Leaves what another look has found, too.
     pub fn retain(&mut self, other: &Self) {
-        self.repaired.retain(|key, _| other.repaired.contains_key(key));
-        self.agreed.retain(|key, _| other.agreed.contains_key(key));
-        self.lost.retain(|key| other.lost.contains(key));
+        let of = |(key, fix): &(OrderKey, Fix)| (key.clone(), discriminant(fix));
+        let fixes: HashSet<_> = other.fixes.iter().map(of).collect();
+        self.fixes.retain(|fix| fixes.contains(&of(fix)));
         let events: BTreeSet<_> = other.events.iter().map(|event| event.place).collect();
         self.events.retain(|event| events.contains(&event.place));
     }
 
     pub fn is_empty(&self) -> bool {
-        self.repaired.is_empty()
-            && self.agreed.is_empty()
-            && self.lost.is_empty()
-            && self.events.is_empty()
+        self.fixes.is_empty() && self.events.is_empty()
+    }
+}
+
+impl Fix {
+    /// Writes it into accounts. False if it changes nothing, or may not be written any more. What
+    /// follows from it is the caller's.
+    pub fn apply(&self, accounts: &mut Accounts, key: &OrderKey) -> bool {
+        match self {
+            Self::Repair(repair) => repair.apply(accounts, key),
+            Self::Lose => lose(accounts, key),
+            Self::Agree(server) => {
+                let wanted = accounts.get(key).and_then(|it| agreement(accounts, key, it, server));
+                wanted.is_some_and(|wanted| ruled(accounts, key, &wanted))
+            }
+        }
+    }
+
+    /// What the server says of the order.
+    pub fn server(&self) -> Option<&Server<String>> {
+        match self {
+            Self::Repair(Repair { server, .. }) | Self::Agree(server) => Some(server),
+            Self::Lose => None,
+        }
+    }
+
+    /// The payments that the server names.
+    pub fn references(&self) -> impl Iterator<Item = &String> {
+        let booked = self.server().and_then(|server| server.order.as_ref()?.reference.as_ref());
+        let records = self.server().into_iter().flat_map(|server| server.records.keys());
+        records.chain(booked)
     }
 }
 
@@ -250,20 +301,6 @@ impl Repair {
         accounts.insert(key.clone(), order);
         true
     }
-
-    /// The payments that the server names.
-    pub fn references(&self) -> impl Iterator<Item = &String> {
-        let booked = self.server.order.as_ref().and_then(|order| order.reference.as_ref());
-        self.server.records.keys().chain(booked)
-    }
-}
-
-/// Rules that an order is as both sides say, whatever contradicts in between. False if it is to be
-/// asked, or there is nothing to rule.
-pub fn agree(accounts: &mut Accounts, key: &OrderKey, server: &Server<String>) -> bool {
-    let Some(order) = accounts.get(key) else { return false };
-    let wanted = agreement(accounts, key, order, server);
-    wanted.is_some_and(|wanted| ruled(accounts, key, &wanted))
 }
 
 /// The ruling that an order is as both sides say.

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use seckill_tools::command_line::quoted;
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::sharding::sale_of_shard;
 use serde_json::{Value, json};
 
 use super::questions::{About, Findings, Incomplete, Question, QuestionKind};
-use crate::command_text::{command, option, server_words, shards_command, site_words};
+use crate::command_text::{CommandLine, option, server_words, site_words};
 use crate::options::Site;
 
+pub(super) const WORKER: &str = "seckill-worker";
+pub(super) const SHARDS: &str = "seckill-shards";
 /// Further lines of what could not be looked at are only counted.
 const LINES_MAX: usize = 20;
 
@@ -203,68 +204,10 @@ impl Report {
 
     /// The command that answers a question, with its first answer. Empty where none does.
     fn command(&self, about: &About, question: &Question) -> String {
-        let About { kind, key, reference } = about;
-        let mut words = Vec::new();
-        let voucher = option("voucher", &key.voucher);
-        let order = |words: &mut Vec<String>| {
-            words.push(voucher.clone());
-            if !key.sale.is_empty() {
-                words.push(option("sale", &key.sale));
-            }
-            words.push(option("user", &key.user));
-        };
         let answer = question.answers.first().map(String::as_str).unwrap_or_default();
-        match kind {
-            QuestionKind::Repair => {
-                words.extend(["check".to_owned(), voucher.clone(), "--repair".to_owned()]);
-                return command(&words, &self.site);
-            }
-            _ if answer.is_empty() => return String::new(),
-            QuestionKind::Reference => {
-                words.push("resolve".to_owned());
-                order(&mut words);
-                words.push(option("payment", reference));
-            }
-            QuestionKind::Shard => {
-                let sale = sale_of_shard(&key.voucher).unwrap_or_default();
-                if let Some((_, shard)) = answer.split_once(' ').filter(|(word, _)| *word == "drop")
-                {
-                    let words =
-                        [option("voucher", sale), "drop".to_owned(), option("shard", shard)];
-                    return shards_command(&words, &self.server);
-                }
-                words.extend(["resolve".to_owned(), option("voucher", sale), answer_word(answer)]);
-                return command(&words, &self.site);
-            }
-            QuestionKind::Payment | QuestionKind::Unmatched | QuestionKind::Units => {
-                words.extend(["resolve".to_owned(), option("payment", reference)]);
-                words.push(answer_word(answer));
-                // A part of a cart's payment is asked about alone.
-                order(&mut words);
-                return command(&words, &self.site);
-            }
-            QuestionKind::Order | QuestionKind::Refunded => {
-                words.push("resolve".to_owned());
-                order(&mut words);
-                words.extend(answer.split_once(' ').map(|(_, kept)| match kept {
-                    // No unit is kept: all was refunded.
-                    "0" => String::new(),
-                    kept => option("keep", kept),
-                }));
-                words.retain(|word| !word.is_empty());
-                words.push(match answer.split_once(' ') {
-                    Some((answer, _)) => format!("--{answer}"),
-                    None => answer_word(answer),
-                });
-            }
-            QuestionKind::Buyer | QuestionKind::Sum | QuestionKind::Unlisted => {
-                return String::new();
-            }
-        }
-        let mut all = words;
-        all.extend(self.site.iter().cloned());
-        all.extend(["--".to_owned(), quoted(&key.order)]);
-        command(&all, &[])
+        let is_of_shards = answer.starts_with("drop ");
+        let site = if is_of_shards { &self.server } else { &self.site };
+        command_of(about, answer).map_or_else(String::new, |command| command.text(site))
     }
 
     fn incomplete(&self, one: &Incomplete) -> String {
@@ -352,11 +295,42 @@ impl Report {
     }
 }
 
-/// An answer as an option: `units 3` is `--units=3`.
-fn answer_word(answer: &str) -> String {
-    match answer.split_once(' ') {
-        Some((name, value)) => option(name, value),
-        None => format!("--{answer}"),
+/// The command that gives an answer: `units 3` is `--units=3`.
+pub fn command_of(about: &About, answer: &str) -> Option<CommandLine> {
+    let About { kind, key, reference } = about;
+    let sale = (!key.sale.is_empty()).then(|| option("sale", &key.sale));
+    let voucher = option("voucher", &key.voucher);
+    let its = [voucher.clone()].into_iter().chain(sale).chain([option("user", &key.user)]);
+    let (word, number) = answer.split_once(' ').map_or((answer, None), |(a, b)| (a, Some(b)));
+    let answered = number.map_or_else(|| format!("--{word}"), |number| option(word, number));
+    let payment = option("payment", reference);
+    let resolve = |options, order| Some(CommandLine::of(WORKER, &["resolve"], options, order));
+    match kind {
+        QuestionKind::Repair => {
+            let options = vec![voucher, "--repair".to_owned()];
+            Some(CommandLine::of(WORKER, &["check"], options, None))
+        }
+        _ if answer.is_empty() => None,
+        QuestionKind::Reference => resolve(its.chain([payment]).collect(), Some(&key.order)),
+        QuestionKind::Shard => {
+            let sale = option("voucher", sale_of_shard(&key.voucher).unwrap_or_default());
+            let shard = || option("shard", number.unwrap_or_default());
+            match word {
+                "drop" => Some(CommandLine::of(SHARDS, &[&sale, "drop"], vec![shard()], None)),
+                _ => resolve(vec![sale, answered], None),
+            }
+        }
+        // A part of a cart's payment is asked about alone.
+        QuestionKind::Payment | QuestionKind::Unmatched | QuestionKind::Units => {
+            resolve([payment, answered].into_iter().chain(its).collect(), None)
+        }
+        QuestionKind::Order | QuestionKind::Refunded => {
+            // If no unit is kept, all was refunded.
+            let kept = number.filter(|kept| *kept != "0").map(|kept| option("keep", kept));
+            let options = its.chain(kept).chain([format!("--{word}")]);
+            resolve(options.collect(), Some(&key.order))
+        }
+        QuestionKind::Buyer | QuestionKind::Sum | QuestionKind::Unlisted => None,
     }
 }
 

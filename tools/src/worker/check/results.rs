@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use seckill_tools::command_line::quoted;
 use seckill_tools::sanitize::sanitize;
 
 use super::questions::ResultKind;
-use super::report::Report;
-use crate::command_text::{command, option, shards_command};
+use super::report::{Report, SHARDS, WORKER};
+use crate::command_text::{CommandLine, option};
 
 impl Report {
     pub(super) fn results(&self, text: &mut String) {
@@ -23,13 +22,12 @@ impl Report {
                 }
                 ResultKind::Oversold => {
                     let units = units.unwrap_or(0);
-                    let sale = option("sale", &key.sale);
-                    let words = ["resolve".to_owned(), option("voucher", &key.voucher), sale];
-                    let mut words = words.to_vec();
-                    words.extend([option("user", &key.user), "--keep".to_owned()]);
-                    words.extend(self.site.iter().cloned());
-                    words.extend(["--".to_owned(), quoted(&key.order)]);
-                    let again = command(&words, &[]);
+                    let mut options = [("voucher", &key.voucher), ("sale", &key.sale)]
+                        .map(|(name, value)| option(name, value))
+                        .to_vec();
+                    options.extend([option("user", &key.user), "--keep".to_owned()]);
+                    let again = CommandLine::of(WORKER, &["resolve"], options, Some(&key.order));
+                    let again = again.text(&self.site);
                     let _ = writeln!(
                         text,
                         "order {order} of voucher {voucher} is oversold by {units} units: when \
@@ -39,32 +37,26 @@ impl Report {
                 ResultKind::NotOnSale => {
                     let units = units.unwrap_or(0);
                     let (sale, shard) = key.voucher.rsplit_once('#').unwrap_or_default();
-                    let words = [
-                        option("voucher", sale),
-                        "reopen".to_owned(),
-                        option("shard", shard),
-                        option("units", &units.to_string()),
-                    ];
+                    let options = vec![option("shard", shard), option("units", &units.to_string())];
+                    let words = [&*option("voucher", sale), "reopen"];
+                    let reopen = CommandLine::of(SHARDS, &words, options, None);
                     let _ = writeln!(
                         text,
                         "{reference} of voucher {} is not on sale, its part of the unsold units is \
                          at most {units}: {}",
                         sanitize(sale),
-                        shards_command(&words, &self.server)
+                        reopen.text(&self.server)
                     );
                 }
                 ResultKind::RefundedBeyond => {
                     let units = units.unwrap_or(0);
-                    let words = [
-                        "resolve".to_owned(),
-                        option("payment", of),
-                        option("beyond", &units.to_string()),
-                    ];
+                    let options = vec![option("payment", of), option("beyond", &units.to_string())];
+                    let right = CommandLine::of(WORKER, &["resolve"], options, None);
                     let _ = writeln!(
                         text,
                         "payment {reference} was refunded beyond what was due, by {units} units: \
                          if that is right: {}",
-                        command(&words, &self.site)
+                        right.text(&self.site)
                     );
                 }
             }

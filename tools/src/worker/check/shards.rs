@@ -6,7 +6,7 @@
 use seckill_tools::sharding::sale_of_shard;
 
 use super::look::Look;
-use super::questions::{About, Findings, Question, QuestionKind, ResultKind};
+use super::questions::{Findings, QuestionKind, ResultKind};
 use crate::order_events::OrderKey;
 
 impl Look {
@@ -45,9 +45,8 @@ impl Look {
                 true => ("what is left of it may be on sale".to_owned(), "drop"),
                 false => (format!("at most {unsold} unsold, not on sale"), "shard"),
             };
-            let answers = vec![format!("{answer} {}", lost.shard)];
-            let about = About { kind: QuestionKind::Shard, key, reference: String::new() };
-            found.questions.insert(about, Question { rows, server, answers });
+            let answer = format!("{answer} {}", lost.shard);
+            found.ask((QuestionKind::Shard, &key, ""), [&rows, &server], &[&answer]);
         }
     }
 }

@@ -8,7 +8,7 @@ use domain::entry_id::EntryId;
 
 use super::books::Books;
 use super::look::Look;
-use super::questions::{About, Findings, Question, QuestionKind, said_by_row};
+use super::questions::{Findings, QuestionKind, said_by_row};
 use crate::accounts::Accounts;
 use crate::order_events::OrderKey;
 
@@ -51,12 +51,9 @@ impl Look {
             let is_ruled = order.account.standing(conflicts).is_some();
             let differs = view.units > 0 && !books.users.contains(&key.user);
             if !is_ruled && (differs || order.account.is_to_be_restored(conflicts)) {
-                let about =
-                    About { kind: QuestionKind::Order, key: key.clone(), reference: String::new() };
                 let server = if differs { "its user is no buyer" } else { "it lives again" };
-                let (rows, server) = (said_by_row(order, conflicts), server.to_owned());
-                let answers = vec!["accept".to_owned()];
-                found.questions.insert(about, Question { rows, server, answers });
+                let says = [&*said_by_row(order, conflicts), server];
+                found.ask((QuestionKind::Order, key, ""), says, &["accept"]);
             }
         }
         for user in books.users.iter().filter(|user| !users.contains(user.as_str())) {
@@ -65,9 +62,7 @@ impl Look {
                 found.before += 1;
                 continue;
             }
-            let about = About { kind: QuestionKind::Buyer, key, reference: String::new() };
-            let (rows, server) = ("no order".to_owned(), "a buyer".to_owned());
-            found.questions.insert(about, Question { rows, server, answers: Vec::new() });
+            found.ask((QuestionKind::Buyer, &key, ""), ["no order", "a buyer"], &[]);
         }
         let count = |users: usize| i64::try_from(users).unwrap_or(i64::MAX);
         found.totals.buyers[0] += count(books.users.len());

@@ -9,11 +9,10 @@ use redis::{RedisResult, cmd};
 use seckill_tools::sanitize::sanitize;
 
 use super::server::refused;
-use super::{Desk, is_meant, named, tell};
+use super::{Desk, is_meant, tell, the_one};
 use crate::accounts::{Accounts, Order};
 use crate::options::Resolve;
 use crate::order_events::OrderKey;
-use crate::store::{Refused, Ruled};
 
 impl Desk<'_> {
     /// Decides about a payment.
@@ -28,15 +27,10 @@ impl Desk<'_> {
             println!("payment {shown}: {units} units beyond what was due are acknowledged");
             return Ok(());
         }
-        let mut users = users.into_iter();
-        let key = match (users.next(), users.next()) {
-            (Some(key), None) => key,
-            (None, _) => bail!("no payment {shown} is known: run the worker, and check --repair"),
-            (Some(one), Some(other)) => bail!(
-                "payment {shown} is of several orders: check says what to do, or name one: {}",
-                named([one, other].into_iter().chain(users))
-            ),
-        };
+        let none = format!("no payment {shown} is known: run the worker, and check --repair");
+        let several =
+            format!("payment {shown} is of several orders: check says what to do, or name one");
+        let key = the_one(users, none, several)?;
         if let Some(units) = wanted.units {
             self.units(&key, reference, units).await
         } else if wanted.refund {
@@ -61,33 +55,22 @@ impl Desk<'_> {
         self.confirm()?;
         let change = |accounts: &mut Accounts| {
             let now: BTreeSet<OrderKey> = accounts.users_of(reference).cloned().collect();
-            if now != users {
-                return Err(Refused::Changed);
-            }
             for other in users.iter().filter(|other| !is_its(other)) {
-                let order = accounts.get_mut(other).ok_or(Refused::Changed)?;
-                let payment = order.account.payments.get_mut(reference);
-                payment.ok_or(Refused::Changed)?.is_nothing = true;
+                let order = accounts.get_mut(other)?;
+                order.account.payments.get_mut(reference)?.is_nothing = true;
                 order.account.rulings = order.account.rulings.saturating_add(1);
             }
-            Ok(())
+            (now == users).then_some(())
         };
-        let ruled = self.rule(&users, &BTreeSet::from([reference.to_owned()]), change).await?;
-        tell(&ruled);
+        tell(&self.rule(&users, &BTreeSet::from([reference.to_owned()]), change).await?);
         Ok(())
     }
 
     /// A payment of no order is to be refunded: on the server first, so that it never pays one.
     pub(super) async fn refund(&self, key: &OrderKey, reference: &str) -> Result<()> {
         self.refund_on_server(key, reference).await?;
-        let change = |accounts: &mut Accounts| {
-            late(accounts, key, reference)?;
-            Ok(())
-        };
-        let ruled = self.rule_of(key, reference, change).await?;
-        println!("payment {} is to be refunded", sanitize(reference));
-        tell(&ruled);
-        Ok(())
+        let change = |accounts: &mut Accounts| late(accounts, key, reference).map(|_| ());
+        self.rule_of(key, reference, "is to be refunded", change).await
     }
 
     /// A payment of no order was refunded.
@@ -95,15 +78,12 @@ impl Desk<'_> {
         self.refund_on_server(key, reference).await?;
         let change = |accounts: &mut Accounts| {
             let order = late(accounts, key, reference)?;
-            let payment = order.account.payments.get_mut(reference).ok_or(Refused::Changed)?;
+            let payment = order.account.payments.get_mut(reference)?;
             let rest = payment.all().without(&payment.gone());
             payment.ruled_elsewhere = payment.ruled_elsewhere.union(&rest);
-            Ok(())
+            Some(())
         };
-        let ruled = self.rule_of(key, reference, change).await?;
-        println!("payment {} was refunded", sanitize(reference));
-        tell(&ruled);
-        Ok(())
+        self.rule_of(key, reference, "was refunded", change).await
     }
 
     /// Writes what was decided of a payment of an order; it may end a conflict of others with it.
@@ -111,11 +91,15 @@ impl Desk<'_> {
         &self,
         key: &OrderKey,
         reference: &str,
-        change: impl Fn(&mut Accounts) -> Result<(), Refused>,
-    ) -> Result<Ruled> {
+        done: &str,
+        change: impl Fn(&mut Accounts) -> Option<()>,
+    ) -> Result<()> {
         let mut keys = self.store.users_of(reference).await?;
         keys.insert(key.clone());
-        self.rule(&keys, &BTreeSet::from([reference.to_owned()]), change).await
+        let lines = self.rule(&keys, &BTreeSet::from([reference.to_owned()]), change).await?;
+        println!("payment {} {done}", sanitize(reference));
+        tell(&lines);
+        Ok(())
     }
 
     async fn refund_on_server(&self, key: &OrderKey, reference: &str) -> Result<()> {
@@ -161,36 +145,28 @@ impl Desk<'_> {
     pub(super) async fn units(&self, key: &OrderKey, reference: &str, units: i64) -> Result<()> {
         self.confirm()?;
         let change = |accounts: &mut Accounts| {
-            let Some(order) = accounts.get(key) else { return Err(Refused::Changed) };
-            let mut next = order.clone();
+            let mut next = accounts.get(key)?.clone();
             let others = |reference: &String| accounts.others(key, reference);
             rule_units(&mut next.account, &reference.to_owned(), units, others);
             accounts.insert(key.clone(), next);
-            Ok(())
+            Some(())
         };
-        let ruled = self.rule_of(key, reference, change).await?;
-        println!("payment {} is of {units} units", sanitize(reference));
-        tell(&ruled);
-        Ok(())
+        self.rule_of(key, reference, &format!("is of {units} units"), change).await
     }
 }
 
 /// Joins that a payment is late: the server has it on record so.
-fn late<'a>(
-    accounts: &'a mut Accounts,
-    key: &OrderKey,
-    reference: &str,
-) -> Result<&'a mut Order, Refused> {
+fn late<'a>(accounts: &'a mut Accounts, key: &OrderKey, reference: &str) -> Option<&'a mut Order> {
     let others = accounts.others(key, reference);
-    let order = accounts.get_mut(key).ok_or(Refused::Changed)?;
-    let payment = order.account.payments.get(reference).ok_or(Refused::Changed)?;
+    let order = accounts.get_mut(key)?;
+    let payment = order.account.payments.get(reference)?;
     if payment.pays && !payment.is_nothing || others.have_it {
-        return Err(Refused::Changed);
+        return None;
     }
     let units = payment.stated.units();
     let payment = PaidUnits { reference: reference.to_owned(), units };
     let outcome = domain::payments::Outcome::Late;
     order.account.join(None, &Report::Payment { outcome, payment, units: 0 });
     order.account.rulings = order.account.rulings.saturating_add(1);
-    Ok(order)
+    Some(order)
 }

@@ -12,7 +12,6 @@ use super::Desk;
 use crate::accounts::Accounts;
 use crate::check::{lose, ruled, shards_of_sale};
 use crate::order_events::OrderKey;
-use crate::store::Refused;
 
 /// So many orders are ruled in one transaction.
 const PIECE: usize = 500;
@@ -71,8 +70,7 @@ impl Desk<'_> {
         for piece in all.chunks(PIECE) {
             let piece: BTreeSet<OrderKey> = piece.iter().map(|key| (*key).clone()).collect();
             let change = |accounts: &mut Accounts| {
-                let all = piece.iter().all(|key| ruled(accounts, key));
-                all.then_some(()).ok_or(Refused::Changed)
+                piece.iter().all(|key| ruled(accounts, key)).then_some(())
             };
             self.rule(&piece, &BTreeSet::new(), change).await?;
         }

@@ -26,8 +26,10 @@ pub enum Fault {
     Wrong(String),
     /// A statement of the shop changed no row.
     Unchanged(String),
-    /// The file of statements lacks an event that the tables remember.
+    /// The file of statements lacks an event that the tables remember, or a ruling needs.
     Lacks(String),
+    /// What a ruling was made on has changed meanwhile.
+    Changed,
     /// The connection, a pooler, the whole database, or another transaction: never the data.
     Elsewhere(String),
     /// Not the database: the server of the streams did not answer.
@@ -43,6 +45,7 @@ impl Fault {
             | Self::Unchanged(text)
             | Self::Lacks(text)
             | Self::Elsewhere(text) => text.clone(),
+            Self::Changed => "the order has changed meanwhile: look again".to_owned(),
             Self::Server(error) => seckill_tools::server_errors::message(error),
         }
     }
@@ -70,6 +73,7 @@ impl From<Fault> for anyhow::Error {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Server(error) => error.into(),
+            fault @ (Fault::Lacks(_) | Fault::Changed) => Self::msg(fault.text()),
             fault => Self::msg(format!("--database: {}", sanitize(&fault.text()))),
         }
     }

@@ -19,6 +19,10 @@ use crate::steps::Change;
 /// How often a ruling is tried while other transactions are in the way.
 const TRIES: u32 = 5;
 
+const LACKS_RESTORED: &str = "nothing was done in the database: the order lives again in the \
+     shop's tables, and the file of statements has no on_restored, which gets :units and :state: \
+     add it, and repeat this";
+
 /// What the tables have of some vouchers.
 #[derive(Default)]
 pub struct Ledger {
@@ -28,41 +32,6 @@ pub struct Ledger {
     pub sales: BTreeMap<(String, String), (i64, bool)>,
     /// Units refunded beyond what was due, which an operator has acknowledged, by reference.
     pub acknowledged: BTreeMap<String, i64>,
-}
-
-/// Why a ruling is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// Something else has changed the order, or its payments, meanwhile.
-    Changed,
-    /// The file of statements lacks this event, which the ruling needs.
-    Lacks(Change),
-}
-
-impl Refused {
-    /// Why, and what to do.
-    pub fn text(&self) -> String {
-        match self {
-            Self::Changed => "the order has changed meanwhile: look again".to_owned(),
-            Self::Lacks(change) => {
-                let values = match change {
-                    Change::Restored => ", which gets :units and :state",
-                    _ => "",
-                };
-                format!(
-                    "nothing was done in the database: the order lives again in the shop's tables, \
-                     and the file of statements has no {}{values}: add it, and repeat this",
-                    change.word()
-                )
-            }
-        }
-    }
-}
-
-/// What a ruling has written.
-#[derive(Debug, Default)]
-pub struct Ruled {
-    pub lines: Vec<RefundLine>,
 }
 
 impl Store {
@@ -172,14 +141,15 @@ impl Store {
     /// Changes the accounts of some orders in one transaction, writes the lines and the steps that
     /// follow, and notes each new ruling with who made it. `change` gets the accounts of all
     /// orders with one of these ids, and what their payments, and these that they may get, are to
-    /// others.
+    /// others; it returns None if something has changed that the ruling was made on. Returns the
+    /// lines.
     pub async fn rule(
         &self,
         keys: &BTreeSet<OrderKey>,
         references: &BTreeSet<String>,
         ruled_by: &str,
-        change: impl Fn(&mut Accounts) -> Result<(), Refused>,
-    ) -> Result<Result<Ruled, Refused>, Fault> {
+        change: impl Fn(&mut Accounts) -> Option<()>,
+    ) -> Result<Vec<RefundLine>, Fault> {
         let mut tries = 0;
         loop {
             let tried = self.rule_once(keys, references, ruled_by, &change);
@@ -198,13 +168,11 @@ impl Store {
         keys: &BTreeSet<OrderKey>,
         references: &BTreeSet<String>,
         ruled_by: &str,
-        change: &impl Fn(&mut Accounts) -> Result<(), Refused>,
-    ) -> Result<Result<Ruled, Refused>, Fault> {
+        change: &impl Fn(&mut Accounts) -> Option<()>,
+    ) -> Result<Vec<RefundLine>, Fault> {
         let mut open = self.begin().await?;
         let mut locked = self.lock(&mut open, &keys.iter().collect(), references.clone()).await?;
-        if let Err(refused) = change(&mut locked.accounts) {
-            return Ok(Err(refused));
-        }
+        change(&mut locked.accounts).ok_or(Fault::Changed)?;
         let keys: Vec<OrderKey> = locked.accounts.orders().map(|(key, _)| key.clone()).collect();
         let mut writes = Writes::default();
         let mut notes = Vec::new();
@@ -222,13 +190,9 @@ impl Store {
                 notes.push((key.clone(), number, text));
             }
         }
-        let lacks = writes.steps.iter().find(|step| {
-            step.change == Change::Restored
-                && !self.shop().is_empty()
-                && !self.shop().has(step.change)
-        });
-        if let Some(step) = lacks {
-            return Ok(Err(Refused::Lacks(step.change)));
+        let is_restored = writes.steps.iter().any(|step| step.change == Change::Restored);
+        if is_restored && !self.shop().is_empty() && !self.shop().has(Change::Restored) {
+            return Err(Fault::Lacks(LACKS_RESTORED.to_owned()));
         }
         self.write(&mut open, &locked.after(&keys), &writes).await?;
         for (key, number, ruling) in &notes {
@@ -237,7 +201,7 @@ impl Store {
         }
         open.commit().await?;
         self.note_steps(&writes.steps);
-        Ok(Ok(Ruled { lines: writes.refunds }))
+        Ok(writes.refunds)
     }
 
     async fn note_ruling(
