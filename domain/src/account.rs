@@ -53,6 +53,9 @@ impl Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     pub event: Event,
+    /// The state before, None of an order that is inserted, and after it.
+    pub old: Option<Phase>,
+    pub new: Phase,
     /// `:units`, those of this step, and `:kept`, those that the order has after it.
     pub units: i64,
     pub kept: i64,
@@ -260,12 +263,12 @@ impl<R: Ord + Clone, I: Copy + Eq> Account<R, I> {
         let (phase, units) = self.target(conflicts);
         let mut steps = Vec::new();
         let mut shop = self.shop;
-        let mut take = |shop: &mut Shop, event, phase, units: i64| {
+        let mut take = |shop: &mut Shop, event, new, units: i64| {
             let by = units.saturating_sub(shop.units);
             let all = matches!(event, Event::Confirmed) || by == 0;
             let step = if all { units } else { by.saturating_abs() };
-            *shop = Shop { phase: Some(phase), units };
-            steps.push(Step { event, units: step, kept: units });
+            steps.push(Step { event, old: shop.phase, new, units: step, kept: units });
+            *shop = Shop { phase: Some(new), units };
         };
         match shop.phase {
             None if units > 0 && (self.row.accepted != Times::Never || is_ruled) => {

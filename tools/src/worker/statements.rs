@@ -23,14 +23,14 @@ use shape::Shape;
 type Value = (&'static str, bool, for<'s> fn(&'s Step) -> Arg<'s>);
 
 const VALUES: [Value; 10] = [
-    ("order_id", false, |step| Arg::Text(&step.row.key.order)),
-    ("user_id", false, |step| Arg::Text(&step.row.key.user)),
-    ("voucher_id", false, |step| Arg::Text(&step.row.key.voucher)),
-    ("sale_id", false, |step| Arg::Text(&step.row.key.sale)),
+    ("order_id", false, |step| Arg::Text(&step.key.order)),
+    ("user_id", false, |step| Arg::Text(&step.key.user)),
+    ("voucher_id", false, |step| Arg::Text(&step.key.voucher)),
+    ("sale_id", false, |step| Arg::Text(&step.key.sale)),
     ("units", true, |step| Arg::Int(step.units)),
     ("state", false, |step| Arg::Text(step.new.word())),
     ("old_state", false, |step| Arg::MaybeText(step.old.map(|state| state.word()))),
-    ("deadline_ms", true, |step| Arg::MaybeInt(step.row.deadline_ms)),
+    ("deadline_ms", true, |step| Arg::MaybeInt(step.deadline_ms)),
     ("kept", true, |step| Arg::Int(step.kept)),
     ("ref", false, |step| Arg::MaybeText(step.reference.as_deref())),
 ];

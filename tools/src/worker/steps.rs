@@ -5,13 +5,6 @@ use domain::book::State;
 
 use crate::order_events::OrderKey;
 
-/// What a step says of its order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StepOrder {
-    pub key: OrderKey,
-    pub deadline_ms: Option<i64>,
-}
-
 /// A step of an order, with its own figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
@@ -24,5 +17,6 @@ pub struct Step {
     pub kept: i64,
     /// The payment, once the order is paid; none where there is nothing to refund.
     pub reference: Option<String>,
-    pub row: StepOrder,
+    pub key: OrderKey,
+    pub deadline_ms: Option<i64>,
 }

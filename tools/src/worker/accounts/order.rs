@@ -9,7 +9,7 @@ use domain::unit_set::UnitSet;
 
 use super::RowOutcome;
 use crate::order_events::{Event, OrderKey, Which};
-use crate::steps::{Step, StepOrder};
+use crate::steps::{Change, Step};
 
 /// An order's account, with what its row has beside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,45 +135,29 @@ impl Order {
 impl Order {
     /// The steps that bring the shop's tables to what they should have, noted as taken.
     pub fn steps(&mut self, key: &OrderKey, conflicts: Conflicts) -> Vec<Step> {
-        let before = self.account.shop;
         let taken = self.account.step(conflicts);
-        let (mut steps, mut old, mut had) = (Vec::new(), before.phase, before.units);
-        let reference = self.account.kept(conflicts).1.cloned();
-        let reference = reference.or_else(|| self.account.paying().next().cloned());
-        for (number, step) in taken.iter().enumerate() {
-            use domain::account::Event::{Confirmed, Held, Reduced, Released, Restored, Sold};
-            let is_last = number + 1 == taken.len();
-            let new = match step.event {
-                Held => Phase::Held,
-                Sold | Confirmed => Phase::Sold,
-                Reduced => old.unwrap_or(Phase::Held),
-                Released | Restored if is_last => {
-                    self.account.shop.phase.unwrap_or(Phase::Released)
-                }
-                Released | Restored => Phase::Released,
-            };
-            let is_release = matches!(step.event, Reduced | Released);
-            let is_paid = match step.event {
-                Held => false,
-                Reduced | Released => old == Some(Phase::Sold),
-                Sold | Confirmed | Restored => new == Phase::Sold,
-            };
-            let given = reference.as_ref().filter(|reference| {
+        let reference = self.account.kept(conflicts).1;
+        let reference = reference.or_else(|| self.account.paying().next());
+        let step = |step: domain::account::Step| {
+            let is_release = matches!(step.event, Change::Reduced | Change::Released);
+            let is_paid = (if is_release { step.old } else { Some(step.new) }) == Some(Phase::Sold);
+            let given = reference.filter(|reference| {
+                let had = step.kept.saturating_add(step.units);
                 let gone = UnitSet::between(step.kept.saturating_add(1), had);
                 is_paid && !(is_release && self.is_refunded_elsewhere(reference, &gone))
             });
-            steps.push(Step {
+            Step {
                 change: step.event,
-                old: old.map(|phase| self.state(phase)),
-                new: self.state(new),
+                old: step.old.map(|phase| self.state(phase)),
+                new: self.state(step.new),
                 units: step.units,
                 kept: step.kept,
                 reference: given.cloned(),
-                row: StepOrder { key: key.clone(), deadline_ms: self.deadline_ms },
-            });
-            (old, had) = (Some(new), step.kept);
-        }
-        steps
+                key: key.clone(),
+                deadline_ms: self.deadline_ms,
+            }
+        };
+        taken.into_iter().map(step).collect()
     }
 
     /// All of these units were refunded elsewhere, so that nothing is to be refunded for them.

@@ -90,7 +90,7 @@ pub fn runs<'s>(
     known: &[KnownTable],
 ) -> Vec<Run<'s>> {
     let mut places = Places::default();
-    let are_numbers = steps.iter().all(|step| is_number(&step.row.key.order));
+    let are_numbers = steps.iter().all(|step| is_number(&step.key.order));
     for step in steps {
         for statement in statements.of(step.change) {
             places.add(statement, step, class(statement, known, are_numbers));
@@ -147,7 +147,7 @@ impl<'s> Places<'s> {
             Class::Table(table) => (Some(table.clone()), None),
             Class::Nothing => (None, None),
         };
-        let order = &*step.row.key.order;
+        let order = &*step.key.order;
         let next = self.runs.len();
         let before = self.of_statement.get(&std::ptr::from_ref(statement)).copied();
         let is_after = |last: Option<usize>, place| last.is_none_or(|last| last < place);
@@ -238,7 +238,7 @@ impl<'s> Text<'s> {
                 }
                 Shape::Keyed { update, .. } if run.steps.len() > 1 => {
                     let quote = if run.written == Some(IdForm::Text) { "'" } else { "" };
-                    let id = |step: &&Step| format!("{quote}{}{quote}", step.row.key.order);
+                    let id = |step: &&Step| format!("{quote}{}{quote}", step.key.order);
                     let ids: Vec<_> = run.steps.iter().map(id).collect();
                     text.push(TextResult::Run(place), &format!("{update} IN ({})", ids.join(",")));
                 }

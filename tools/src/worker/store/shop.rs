@@ -387,7 +387,7 @@ fn about(statement: &ShopStatement) -> String {
 }
 
 fn unchanged(statement: &ShopStatement, step: &Step) -> Fault {
-    let [order, voucher] = [&step.row.key.order, &step.row.key.voucher].map(|id| sanitize(id));
+    let [order, voucher] = [&step.key.order, &step.key.voucher].map(|id| sanitize(id));
     Fault::Unchanged(format!(
         "{}, changed no row for order {order} of voucher {voucher} (if that is right, \
          may_change_nothing = true beside its sql; see --on-zero-rows)",
