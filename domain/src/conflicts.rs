@@ -1,8 +1,12 @@
 //! What contradicts in an order's account.
 
+use serde::{Deserialize, Serialize};
+
 /// What contradicts in what entries say, as a set. No entry ever takes a conflict back. Without a
 /// loss, and without misuse of ids, there is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 pub struct Conflicts(u16);
 
 impl Conflicts {
@@ -73,15 +77,6 @@ impl Conflicts {
 
     pub fn is_none(self) -> bool {
         self == Self::NONE
-    }
-
-    /// As a number for a column, and back.
-    pub fn bits(self) -> u16 {
-        self.0
-    }
-
-    pub fn of_bits(bits: u16) -> Self {
-        Self(bits)
     }
 
     pub fn letters(self) -> String {

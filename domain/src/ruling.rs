@@ -1,9 +1,12 @@
 //! A ruling: what an operator, or a check by itself, has decided of an order.
 
+use serde::{Deserialize, Serialize};
+
 use crate::conflicts::Conflicts;
 
 /// What was ruled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Word {
     Keep,
     Release,
@@ -16,9 +19,6 @@ pub enum Word {
 }
 
 impl Word {
-    pub const ALL: [Self; 5] =
-        [Self::Keep, Self::Release, Self::Refunded, Self::Agreed, Self::Lost];
-
     pub fn word(self) -> &'static str {
         match self {
             Self::Keep => "keep",
@@ -28,14 +28,10 @@ impl Word {
             Self::Lost => "lost",
         }
     }
-
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.word() == word)
-    }
 }
 
 /// The numbers that a ruling is made on: it stands while the join gives them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Basis<R> {
     pub asked: i64,
     pub sold: i64,
@@ -46,14 +42,18 @@ pub struct Basis<R> {
 }
 
 /// A ruling about an order: it keeps so many units, paid with this reference, or none.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ruling<R> {
+    #[serde(rename = "ruled")]
     pub word: Word,
     pub kept: i64,
+    #[serde(rename = "ref")]
     pub reference: Option<R>,
     /// The units were not to be had on the server, or the sale was over: none were taken for it.
+    #[serde(rename = "without_units")]
     pub is_without_units: bool,
     /// The conflicts that it has answered.
     pub conflicts: Conflicts,
+    #[serde(flatten)]
     pub basis: Basis<R>,
 }

@@ -100,7 +100,7 @@ impl Planted {
         if self == Self::EternalRuling
             && let Some(ruling) = &mut order.ruling
         {
-            ruling.conflicts = Conflicts::of_bits(u16::MAX);
+            ruling.conflicts = Conflicts::HARD;
             let basis = order.basis();
             order.ruling.iter_mut().for_each(|ruling| ruling.basis = basis.clone());
         }

@@ -5,13 +5,10 @@ use std::borrow::Cow;
 
 use domain::account::Shop;
 use domain::book::{Reason, State};
-use domain::conflicts::Conflicts;
 use domain::entry_id::EntryId;
 use domain::homes::Stated;
 use domain::rows::{Phase, Row, Times, Unmanaged};
-use domain::ruling::{Basis, Ruling, Word};
 use domain::unit_set::UnitSet;
-use serde_json::json;
 
 use crate::accounts::{Order, Payment, View};
 use crate::order_events::OrderKey;
@@ -130,10 +127,9 @@ impl<'o> OrderRow<'o> {
         Self {
             key,
             order,
-            joined: serde_json::to_string(&joined)
-                .unwrap_or_else(|error| unreachable!("numbers and texts: {error}")),
+            joined: json(&joined),
             conflict: (!conflicts.is_none()).then(|| conflicts.letters()),
-            ruling: account.ruling.as_ref().map(ruling_text),
+            ruling: account.ruling.as_ref().map(json),
             view,
         }
     }
@@ -197,7 +193,8 @@ pub fn read_order(values: &mut Values<'_>) -> sqlx::Result<(OrderKey, Order)> {
     let [accepted, confirmed, released] = entries;
     let reason = Reason::parse(reason.as_bytes());
     let shop = Shop { phase: shop_phase(&phase)?, units };
-    let ruling = values.maybe_text()?.map(ruling_of).transpose()?;
+    let ruling = values.maybe_text()?.map(serde_json::from_str).transpose();
+    let ruling = ruling.map_err(|_| odd("a ruling"))?;
     let mut words = values.text()?.split(' ');
     let mut word = || words.next().ok_or_else(|| odd("words"));
     let (created_ms, deadline_ms) = (number(word()?)?, maybe_number(word()?)?);
@@ -229,55 +226,9 @@ pub fn read_order(values: &mut Values<'_>) -> sqlx::Result<(OrderKey, Order)> {
     Ok((key, order))
 }
 
-/// A ruling as JSON, for the column.
-pub fn ruling_text(ruling: &Ruling<String>) -> String {
-    let Basis { asked, sold, held_to, sold_to, payments } = &ruling.basis;
-    json!({
-        "ruled": ruling.word.word(),
-        "kept": ruling.kept,
-        "ref": ruling.reference,
-        "without_units": ruling.is_without_units,
-        "conflicts": ruling.conflicts.bits(),
-        "asked": asked,
-        "sold": sold,
-        "held_to": held_to,
-        "sold_to": sold_to,
-        "payments": payments,
-    })
-    .to_string()
-}
-
-fn ruling_of(text: &str) -> sqlx::Result<Ruling<String>> {
-    #[derive(serde::Deserialize)]
-    struct RulingText {
-        ruled: String,
-        kept: i64,
-        #[serde(rename = "ref")]
-        reference: Option<String>,
-        without_units: bool,
-        conflicts: u16,
-        asked: i64,
-        sold: i64,
-        held_to: Option<i64>,
-        sold_to: Option<i64>,
-        payments: Vec<(String, Option<i64>)>,
-    }
-    let it: RulingText = serde_json::from_str(text).map_err(|_| odd("a ruling"))?;
-    let basis = Basis {
-        asked: it.asked,
-        sold: it.sold,
-        held_to: it.held_to,
-        sold_to: it.sold_to,
-        payments: it.payments,
-    };
-    Ok(Ruling {
-        word: Word::parse(&it.ruled).ok_or_else(|| odd("a ruling"))?,
-        kept: it.kept,
-        reference: it.reference,
-        is_without_units: it.without_units,
-        conflicts: Conflicts::of_bits(it.conflicts),
-        basis,
-    })
+/// As JSON, for a column.
+pub fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| unreachable!("numbers and texts: {error}"))
 }
 
 /// A payment's row with the texts of its columns.

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::apply::Writes;
 use super::columns::RULING_COLUMNS;
 use super::database::{ANSWER_WAIT, Store, silent};
-use super::orders::{ORDER_VALUES, PAYMENT_VALUES, read_order, read_payment, ruling_text};
+use super::orders::{ORDER_VALUES, PAYMENT_VALUES, json, read_order, read_payment};
 use super::transaction::Open;
 use super::{Fault, now_ms};
 use crate::accounts::{Accounts, Payment, RefundLine};
@@ -186,7 +186,7 @@ impl Store {
             let Some(order) = locked.accounts.get(key) else { continue };
             let (number, ruling) = (order.account.rulings, &order.account.ruling);
             if number != before.account.rulings {
-                let text = ruling.as_ref().map_or_else(|| "units".to_owned(), ruling_text);
+                let text = ruling.as_ref().map_or_else(|| "units".to_owned(), json);
                 notes.push((key.clone(), number, text));
             }
         }
