@@ -74,11 +74,13 @@ pub struct Release<R> {
 }
 
 impl<R> Report<R> {
-    /// What an entry says of the order of a managed voucher.
-    pub fn of(entry: stream_entry::EventEntry<R>) -> Option<Self> {
+    /// What an entry says of the order of a managed voucher, with references named so.
+    pub fn of<V>(entry: stream_entry::EventEntry<V>, name: impl Fn(V) -> R) -> Option<Self> {
         let units = entry.order.units.get();
-        let payment =
-            |reference, paid: Option<Units>| Paid { reference, units: paid.map(Units::get) };
+        let payment = |reference, paid: Option<Units>| Paid {
+            reference: name(reference),
+            units: paid.map(Units::get),
+        };
         Some(match entry.says {
             Says::Accepted { deadline, .. } => {
                 Self::Accepted { units, is_held: deadline.is_some() }
@@ -94,7 +96,7 @@ impl<R> Report<R> {
                 units,
                 kept: it.kept.map_or(0, Units::get),
                 was_sold: it.was == Some(State::Sold),
-                reference: it.reference,
+                reference: it.reference.map(name),
                 is_refunded: it.refunded,
                 is_norestock: it.norestock,
             }),

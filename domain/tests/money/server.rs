@@ -281,5 +281,6 @@ fn read(order: Order<u8>, says: Says<u8>) -> Option<Said> {
     let sale = Some(SaleId::created_at(1));
     let Order { user, id, units } = order;
     let entry = OrderEntry { user, voucher: 7, id, units, sale };
-    Report::of(stream_entry::EventEntry { order: entry, says }).map(|report| (order, report))
+    Report::of(stream_entry::EventEntry { order: entry, says }, |it| it)
+        .map(|report| (order, report))
 }

@@ -57,6 +57,19 @@ pub enum Asked {
     Refunded(u8, i64),
 }
 
+#[derive(Clone, Copy)]
+struct Slot {
+    voucher: usize,
+    order: u8,
+    user: u8,
+}
+
+impl Owner for Slot {
+    fn is_of_cart(&self, other: &Self) -> bool {
+        (self.order, self.user) == (other.order, other.user) && self.voucher != other.voucher
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Shop {
     pub kind: Kind,
@@ -71,16 +84,16 @@ impl Shop {
         Self { kind, orders: vec![Account::default(); slots], tables: vec![None; slots] }
     }
 
-    fn owner(&self, slot: usize) -> Owner<u8> {
+    fn owner(&self, slot: usize) -> Slot {
         let (voucher, order, user) = self.kind.slots()[slot];
-        Owner { voucher: voucher as u8, sale: 1, order, user }
+        Slot { voucher, order, user }
     }
 
     fn with_uses<T>(
         &self,
         reference: u8,
         kept: impl Fn(usize) -> i64,
-        then: impl FnOnce(&[Use<'_, u8, u8>], &[usize]) -> T,
+        then: impl FnOnce(&[Use<'_, Slot, u8>], &[usize]) -> T,
     ) -> T {
         let slots: Vec<_> = (0..self.orders.len())
             .filter(|slot| self.orders[*slot].payments.get(&reference).is_some())

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use domain::conflicts::Conflicts;
 use domain::entry_id::EntryId;
 use domain::homes::PaymentRow;
-use domain::references::{self, Balance, Others, Owner, Use};
+use domain::references::{self, Balance, Others, Use};
 
 pub use order::{Order, View};
 
@@ -74,13 +74,6 @@ impl Uses {
 
     fn of(&self, reference: &str) -> &[Arc<OrderKey>] {
         self.0.get(reference).map_or(&[], Vec::as_slice)
-    }
-}
-
-impl OrderKey {
-    pub fn owner(&self) -> Owner<&str> {
-        let sale = self.sale.parse().unwrap_or(0);
-        Owner { voucher: &self.voucher, sale, order: &self.order, user: &self.user }
     }
 }
 
@@ -223,21 +216,19 @@ impl Accounts {
         }
         // Of a payment that is yet to be read, too.
         let new = Payment { pays: true, ..Payment::default() };
-        let mut uses: Vec<Use<'_, &str, EntryId>> = Vec::with_capacity(users.len());
-        let owners: Vec<_> = users.iter().map(|key| key.owner()).collect();
+        let mut uses = Vec::with_capacity(users.len());
         let mut at = None;
-        for (key, owner) in users.iter().zip(&owners) {
+        for key in users {
             let payment = self.payment(key, reference);
             if **key == *me {
                 at = Some(uses.len());
             } else if payment.is_none() {
                 continue;
             }
-            uses.push(Use { owner, payment: payment.unwrap_or(&new), kept: 0 });
+            uses.push(Use { owner: &**key, payment: payment.unwrap_or(&new), kept: 0 });
         }
-        let mine = me.owner();
         let at = at.unwrap_or_else(|| {
-            uses.push(Use { owner: &mine, payment: &new, kept: 0 });
+            uses.push(Use { owner: me, payment: &new, kept: 0 });
             uses.len() - 1
         });
         references::others(&uses, at)
@@ -265,16 +256,11 @@ impl Accounts {
 
     /// What is known of a reference. Of orders that are not among these nothing is kept.
     pub fn balance(&self, reference: &str) -> Balance {
-        let users = self.uses.of(reference);
-        let owners: Vec<_> = users.iter().map(|key| key.owner()).collect();
-        let uses: Vec<_> = users
-            .iter()
-            .zip(&owners)
-            .filter_map(|(key, owner)| {
-                let payment = self.payment(key, reference)?;
-                Some(Use { owner, payment, kept: self.kept_with(key, reference) })
-            })
-            .collect();
+        let of =
+            |key: &OrderKey| Some((self.payment(key, reference)?, self.kept_with(key, reference)));
+        let uses = self.users_of(reference).filter_map(|owner| Some((owner, of(owner)?)));
+        let uses: Vec<_> =
+            uses.map(|(owner, (payment, kept))| Use { owner, payment, kept }).collect();
         references::balance(&uses)
     }
 

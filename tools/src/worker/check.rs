@@ -44,7 +44,7 @@ use crate::order_events::{OrderKey, Which};
 use crate::settings::{self, Settings, ensure_events};
 use crate::source::Source;
 use crate::store::Store;
-pub use books::{BookOrder, Books, Paid};
+pub use books::{BookOrder, Books, read_paid};
 use look::{Given, Look};
 pub use lost_shard::shards_of_sale;
 use questions::{About, Findings, Incomplete, Question, QuestionKind};

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use domain::book::Reason;
 use domain::entry_id::EntryId;
 use domain::fields::OWN_FIELDS;
+use domain::references::Owner;
 use domain::rows::Report;
 pub use domain::stream_entry::Which;
 use domain::stream_entry::{EventEntry, FieldNames, Says, Unread, read};
@@ -52,6 +53,12 @@ impl OrderKey {
     /// The same order id of the same sale, of whatever user.
     pub fn is_of_order(&self, other: &Self) -> bool {
         (&self.voucher, &self.sale, &self.order) == (&other.voucher, &other.sale, &other.order)
+    }
+}
+
+impl Owner for OrderKey {
+    fn is_of_cart(&self, other: &Self) -> bool {
+        (&self.order, &self.user) == (&other.order, &other.user) && self.voucher != other.voucher
     }
 }
 
@@ -147,7 +154,7 @@ impl Event {
             Says::Released(release) => (None, Some(release.reason), release.entry),
             Says::Confirmed { .. } | Says::Payment { .. } => (None, None, None),
         };
-        let report = Report::of(named(read));
+        let report = Report::of(read, as_text);
         let report =
             report.ok_or_else(|| Unfit::Garbled("a payment without a reference".to_owned()))?;
         Ok(Self { place: (which, entry.id), key, report, deadline_ms, reason, rejects })
@@ -166,36 +173,6 @@ impl Event {
             Report::Accepted { .. } => None,
         }
     }
-}
-
-/// The entry with references as text.
-fn named(entry: EventEntry<&[u8]>) -> EventEntry<String> {
-    let order = domain::stream_entry::OrderEntry {
-        user: String::new(),
-        voucher: String::new(),
-        id: String::new(),
-        units: entry.order.units,
-        sale: entry.order.sale,
-    };
-    let says = match entry.says {
-        Says::Accepted { deadline, waited } => Says::Accepted { deadline, waited },
-        Says::Confirmed { reference, paid } => {
-            Says::Confirmed { reference: reference.map(as_text), paid }
-        }
-        Says::Payment { outcome, reference, paid } => {
-            Says::Payment { outcome, reference: reference.map(as_text), paid }
-        }
-        Says::Released(it) => Says::Released(domain::stream_entry::ReleaseEntry {
-            reason: it.reason,
-            was: it.was,
-            kept: it.kept,
-            reference: it.reference.map(as_text),
-            norestock: it.norestock,
-            refunded: it.refunded,
-            entry: it.entry,
-        }),
-    };
-    EventEntry { order, says }
 }
 
 impl StreamEntry {

@@ -8,8 +8,9 @@ use anyhow::{Context, Result};
 use domain::book::{Entry, State};
 use domain::integer;
 use domain::key_names::outside_field;
-use domain::payments::{Outcome, Payment};
+use domain::payments::Payment;
 use domain::rows::Phase;
+use domain::rules::SaleId;
 use domain::sale::Units;
 use domain::server_state::{Booked, Record, Server};
 use domain::unit_set::UnitSet;
@@ -32,17 +33,8 @@ pub struct BookOrder {
     pub booked: Option<Booked<String>>,
 }
 
-/// A payment on the server's record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Paid {
-    pub sale: String,
-    pub order: String,
-    /// None in the records of earlier versions.
-    pub user: Option<String>,
-    pub outcome: Outcome,
-    /// How many units it is for, if that was said.
-    pub units: Option<i64>,
-}
+/// A payment on the server's record. Those of earlier versions name no user.
+pub type Paid = Payment<String>;
 
 /// What a server knows of a voucher.
 #[derive(Clone, Debug, Default)]
@@ -64,13 +56,16 @@ pub struct Books {
     pub is_steady: bool,
 }
 
-impl Paid {
-    /// Whether it names this order.
-    pub fn names(&self, key: &OrderKey) -> bool {
-        self.sale == key.sale
-            && self.order == key.order
-            && self.user.as_ref().is_none_or(|user| *user == key.user)
-    }
+/// Whether a payment names this order.
+pub fn names(paid: &Paid, key: &OrderKey) -> bool {
+    paid.id == key.order
+        && SaleId::parse(key.sale.as_bytes()) == Some(paid.sale)
+        && paid.user.as_ref().is_none_or(|user| *user == key.user)
+}
+
+/// None if the record can't be read.
+pub fn read_paid(record: &[u8]) -> Option<Paid> {
+    Some(Payment::parse(record).ok()?.map(as_text))
 }
 
 impl BookOrder {
@@ -100,20 +95,6 @@ impl BookOrder {
     }
 }
 
-impl Paid {
-    /// None if the record can't be read.
-    pub fn read(record: &[u8]) -> Option<Self> {
-        let payment = Payment::parse(record).ok()?;
-        Some(Self {
-            sale: payment.sale.get().to_string(),
-            order: as_text(payment.id),
-            user: payment.user.map(as_text),
-            outcome: payment.outcome,
-            units: payment.paid.map(Units::get),
-        })
-    }
-}
-
 impl Books {
     /// Those of a voucher that is not there.
     pub fn of_none(voucher: &str) -> Self {
@@ -133,7 +114,7 @@ impl Books {
     async fn read_items(&mut self, link: &Connection, keys: &VoucherKeys) -> Result<()> {
         let Self { info, orders, outside, payments, users, .. } = self;
         let reads_payments = scan::each(link, "HSCAN", &keys.payments, |[reference, record]| {
-            let paid = Paid::read(record);
+            let paid = read_paid(record);
             let paid = paid.with_context(|| format!("a payment in {}", keys.payments))?;
             payments.insert(as_text(reference), paid);
             Ok(())
@@ -203,9 +184,8 @@ impl Books {
         let outside = self.outside.get(&outside).copied().filter(|_| !is_over);
         let record = |reference: &str| {
             let paid = self.payments.get(reference)?;
-            let record =
-                Record { outcome: paid.outcome, is_its: paid.names(key), units: paid.units };
-            Some((reference.to_owned(), record))
+            let (is_its, units) = (names(paid, key), paid.paid.map(Units::get));
+            Some((reference.to_owned(), Record { outcome: paid.outcome, is_its, units }))
         };
         let order = self.orders.get(&key.order).filter(|its| its.user == key.user && !is_over);
         let own = order.and_then(|order| order.booked.as_ref()?.reference.as_deref());

@@ -10,7 +10,7 @@ use domain::entry_id::EntryId;
 use domain::rows::{Phase, Times};
 
 use super::ask::{Compared, ask};
-use super::books::{Books, Paid};
+use super::books::{Books, Paid, names};
 use super::lost_shard::LostShard;
 use super::questions::{
     Findings, Fix, Incomplete, QuestionKind, Repair, agreement, said_by_row, said_by_server,
@@ -28,8 +28,8 @@ const LOST_MAX: usize = 100;
 /// An order that either side knows, as the database has it.
 type Known<'a> = (Cow<'a, OrderKey>, Option<&'a Order>);
 
-/// Records of payments with their references, by sale and order id.
-type Records<'b> = HashMap<(&'b str, &'b str), Vec<(&'b str, &'b Paid)>>;
+/// Records of payments with their references, by order id.
+type Records<'b> = HashMap<&'b str, Vec<(&'b str, &'b Paid)>>;
 
 /// What an operator has said.
 #[derive(Clone, Default)]
@@ -138,7 +138,7 @@ impl Look {
                 booked.remove(&*key.order);
             }
             for reference in order.iter().flat_map(|order| order.account.payments.keys()) {
-                let is_its = |paid: &&Paid| paid.user.is_some() && paid.names(key);
+                let is_its = |paid: &&Paid| paid.user.is_some() && names(paid, key);
                 if payments.get(&**reference).is_some_and(is_its) {
                     payments.remove(&**reference);
                 }
@@ -153,12 +153,12 @@ impl Look {
         let mut records = Records::new();
         for (reference, paid) in payments {
             let user = paid.user.clone().unwrap_or_else(|| self.user_of(books, paid));
-            let order = paid.order.clone();
-            let key = OrderKey { order, user, ..OrderKey::of_sale(&books.voucher, &paid.sale) };
+            let (order, sale) = (paid.id.clone(), paid.sale.get().to_string());
+            let key = OrderKey { order, user, ..OrderKey::of_sale(&books.voucher, &sale) };
             if self.ledger.accounts.get(&key).is_none() {
                 new.insert(key);
             }
-            records.entry((&paid.sale, &paid.order)).or_default().push((reference, paid));
+            records.entry(&paid.id).or_default().push((reference, paid));
         }
         keys.extend(new.into_iter().map(|key| (Cow::Owned(key), None)));
         (keys, records)
@@ -166,11 +166,12 @@ impl Look {
 
     /// Whose order a payment names that names no user; empty of an order that nobody knows.
     fn user_of(&self, books: &Books, paid: &Paid) -> String {
-        let mut none = OrderKey::of_sale(&books.voucher, &paid.sale);
-        none.order.clone_from(&paid.order);
+        let sale = paid.sale.get().to_string();
+        let mut none = OrderKey::of_sale(&books.voucher, &sale);
+        none.order.clone_from(&paid.id);
         let known = self.ledger.accounts.of_order(&none).map(|key| &key.user);
-        let is_on = books.sale().as_ref() == Some(&paid.sale);
-        let booked = books.orders.get(&paid.order).filter(|it| is_on && it.booked.is_some());
+        let is_on = books.sale() == Some(sale);
+        let booked = books.orders.get(&paid.id).filter(|it| is_on && it.booked.is_some());
         let booked = booked.map(|it| &it.user);
         known.into_iter().chain(booked).min().cloned().unwrap_or_default()
     }
@@ -205,8 +206,8 @@ impl Look {
     ) -> Option<Compared<'a>> {
         let own = order.into_iter().flat_map(|order| order.account.payments.keys());
         let own = own.map(String::as_str);
-        let named = records.get(&(&*key.sale, &*key.order)).into_iter().flatten();
-        let named = named.filter(|(_, paid)| paid.names(&key)).map(|(reference, _)| *reference);
+        let named = records.get(&*key.order).into_iter().flatten();
+        let named = named.filter(|(_, paid)| names(paid, &key)).map(|(reference, _)| *reference);
         let server = books.server(&key, own.chain(named));
         // Payments on record are all that is left of it.
         if server.is_over && !self.ledger.accounts.has_sale(&key.voucher, &key.sale) {

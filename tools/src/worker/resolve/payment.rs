@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail, ensure};
+use domain::references::Owner;
 use domain::rows::{Paid as PaidUnits, Report};
 use domain::rulings::rule_units;
 use redis::{RedisResult, cmd};
@@ -46,7 +47,7 @@ impl Desk<'_> {
         let is_used = users.contains(key);
         ensure!(is_used, "order {} has no payment {}", sanitize(&key.order), sanitize(reference));
         println!("payment {} is of order {}", sanitize(reference), sanitize(&key.order));
-        let is_its = |other: &OrderKey| other == key || key.owner().is_of_cart(&other.owner());
+        let is_its = |other: &OrderKey| other == key || key.is_of_cart(other);
         for other in users.iter().filter(|other| !is_its(other)) {
             let OrderKey { order, voucher, user, .. } = other;
             let other = format!("order {order} of {user} for voucher {voucher}");

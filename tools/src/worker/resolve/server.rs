@@ -15,7 +15,7 @@ use redis::{RedisError, RedisResult, Value, cmd, from_redis_value};
 use seckill_tools::sanitize::sanitize;
 use seckill_tools::server_errors::message;
 
-use crate::check::{BookOrder, Books, Paid};
+use crate::check::{BookOrder, Books, read_paid};
 use crate::order_events::OrderKey;
 use crate::source::Source;
 
@@ -62,7 +62,7 @@ pub async fn ask_server(
     }
     for (reference, record) in references.iter().zip(answered) {
         if let Some(record) = record {
-            let paid = Paid::read(&record).context("the record of a payment can't be read")?;
+            let paid = read_paid(&record).context("the record of a payment can't be read")?;
             books.payments.insert(reference.clone(), paid);
         }
     }
