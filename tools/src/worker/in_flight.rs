@@ -220,7 +220,7 @@ impl InFlight {
     /// What the tables say, once the database answers.
     pub async fn ask<T>(
         &mut self,
-        ask: impl AsyncFn(&Store) -> Result<T, Fault>,
+        mut ask: impl AsyncFnMut(&Store) -> Result<T, Fault>,
     ) -> Result<T, Halt> {
         let mut outage = self.outage();
         loop {

@@ -11,14 +11,6 @@ use tracing::{debug, info, warn};
 
 use crate::totals::{Component, Totals};
 
-enum State {
-    Down,
-    /// Nobody knows whether it is down.
-    Unreached,
-    /// It answers, and refuses.
-    NotReady,
-}
-
 pub struct Outage {
     name: String,
     /// Its address, without a password.
@@ -38,34 +30,36 @@ impl Outage {
 
     /// A try has failed for this reason. Returns how many have, since the last success.
     pub fn failed(&mut self, why: &str) -> u64 {
-        self.note(why, State::Down)
+        if let Some(why) = self.begins("is down", why) {
+            warn!("{} is down, retrying: {why}", self.name);
+        }
+        self.tries
     }
 
-    /// The same of a server, which may have answered.
+    /// The same of a server: nobody knows whether it is down, or it answers, and refuses.
     pub fn failed_by(&mut self, error: &RedisError) -> u64 {
-        let state = if is_down(error) { State::Unreached } else { State::NotReady };
-        self.note(&format!("{}{}", message(error), other_scheme(&self.place, error)), state)
+        let is_down = is_down(error);
+        let state = if is_down { "can't be reached" } else { "is not ready" };
+        let why = format!("{}{}", message(error), other_scheme(&self.place, error));
+        match self.begins(state, &why) {
+            Some(why) if is_down => warn!("{} can't be reached, retrying: {why}", self.name),
+            Some(why) => warn!("{} is not ready, retrying: {why}", self.name),
+            None => {}
+        }
+        self.tries
     }
 
-    fn note(&mut self, why: &str, state: State) -> u64 {
+    /// Why, if this is the first try that failed.
+    fn begins(&mut self, state: &str, why: &str) -> Option<String> {
         let why = format!("{}: {}", self.place, sanitize(why));
         self.tries += 1;
-        if self.since.is_none() {
-            self.since = Some(Instant::now());
-            let words = match state {
-                State::Down => "is down",
-                State::Unreached => "can't be reached",
-                State::NotReady => "is not ready",
-            };
-            self.totals.report(self.part.clone(), Some(&format!("{words}: {why}")));
-            match state {
-                State::Down => warn!("{} is down, retrying: {why}", self.name),
-                State::Unreached => warn!("{} can't be reached, retrying: {why}", self.name),
-                State::NotReady => warn!("{} is not ready, retrying: {why}", self.name),
-            }
-        }
         debug!("try {}: {why}", self.tries);
-        self.tries
+        let is_first = self.since.is_none();
+        self.since.get_or_insert_with(Instant::now);
+        if is_first {
+            self.totals.report(self.part.clone(), Some(&format!("{state}: {why}")));
+        }
+        is_first.then_some(why)
     }
 
     /// A try has succeeded.

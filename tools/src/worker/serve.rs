@@ -21,7 +21,7 @@ use crate::outage::Outage;
 use crate::pairing::{looks_wrong, pair};
 use crate::source::Source;
 use crate::store::{Fault, Store};
-use crate::totals::{Component, Totals};
+use crate::totals::{Component, Count, Totals};
 
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// How often a group that is not checked is checked, once all entries are read.
@@ -165,24 +165,9 @@ impl StreamConsumer {
             return Err(Halt::Unpaired(text));
         }
         let orders = self.streams.orders.clone();
-        let mut outage = Outage::of(
-            "the database",
-            self.store.name(),
-            Component::Database(orders.clone()),
-            &self.totals,
-        );
-        let group = loop {
-            match pair(source, &self.store, &self.options).await {
-                Ok(Ok(paired)) => break paired,
-                Ok(Err(text)) => return Err(Halt::Unpaired(text)),
-                Err(Fault::Server(error)) => return Err(Halt::Redis(error)),
-                Err(fault) => {
-                    let tries = outage.failed(&fault.text());
-                    rest(&mut self.stop, back_off(CONNECT_FIRST, tries).min(CONNECT_MAX)).await?;
-                }
-            }
-        };
-        outage.over();
+        let options = Arc::clone(&self.options);
+        let paired = self.in_flight.ask(async |store| pair(source, store, &options).await).await?;
+        let group = paired.map_err(Halt::Unpaired)?;
         if let Some(why) = &group.unchecked {
             info!("{orders} is to be checked: {why}");
         }
@@ -347,11 +332,11 @@ impl StreamConsumer {
         let done = self.totals.summary();
         info!(
             "{} orders, {} rows, {} confirmed, {} released, {} dead letters, {} parked{stands}",
-            done.orders,
-            done.rows_inserted,
-            done.confirmed,
-            done.released,
-            done.dead_letters,
+            done.of(Count::Orders),
+            done.of(Count::Inserted),
+            done.of(Count::Confirmed),
+            done.of(Count::Released),
+            done.of(Count::DeadLetters),
             done.parked
         );
         Ok(())

@@ -1,6 +1,6 @@
 //! Counts the work done, for the summary, the log and Prometheus.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use prometheus::core::{AtomicU64 as Number, Collector, GenericGauge, GenericGaugeVec};
 use prometheus::{Histogram, HistogramOpts, IntCounter, Opts, Registry};
 use seckill_tools::http::Page;
-use serde::Serialize;
+use serde_json::json;
 
 /// Something that is counted, in the order of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,22 +31,39 @@ pub enum Count {
 type Gauge = GenericGauge<Number>;
 type Gauges = GenericGaugeVec<Number>;
 
-/// By `Count`: the name for Prometheus, and what it means.
+/// By `Count`: the name in the summary, which Prometheus has with a prefix and `_total`, and what
+/// it means.
 const COUNTS: [(&str, &str); 11] = [
-    (
-        "seckill_worker_orders_total",
-        "Orders that were processed: inserted, repeated or dead letters",
-    ),
-    ("seckill_worker_rows_inserted_total", "Orders that became rows"),
-    ("seckill_worker_rows_repeated_total", "Orders that already had their row"),
-    ("seckill_worker_confirmed_total", "Confirmations that were processed"),
-    ("seckill_worker_released_total", "Releases that were processed"),
-    ("seckill_worker_dead_letters_total", "Entries that became dead letters"),
-    ("seckill_worker_skipped_total", "Entries that need no row, since their order is released"),
-    ("seckill_worker_deleted_total", "Entries that were deleted before they became rows, at least"),
-    ("seckill_worker_batches_total", "Transactions that were committed"),
-    ("seckill_worker_trimmed_total", "Entries that were trimmed from the streams"),
-    ("seckill_worker_retries_total", "Entries and batches that were tried again"),
+    ("orders", "Orders that were processed: inserted, repeated or dead letters"),
+    ("rows_inserted", "Orders that became rows"),
+    ("rows_repeated", "Orders that already had their row"),
+    ("confirmed", "Confirmations that were processed"),
+    ("released", "Releases that were processed"),
+    ("dead_letters", "Entries that became dead letters"),
+    ("skipped", "Entries that need no row, since their order is released"),
+    ("deleted", "Entries that were deleted before they became rows, at least"),
+    ("batches", "Transactions that were committed"),
+    ("trimmed", "Entries that were trimmed from the streams"),
+    ("retries", "Entries and batches that were tried again"),
+];
+
+/// What is measured of each stream, or of each stream of orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum OfStream {
+    Lag,
+    Pending,
+    Stopped,
+    Unchecked,
+    Parked,
+}
+
+/// By `OfStream`: the name without its prefix, and what it means.
+const GAUGES: [(&str, &str); 5] = [
+    ("lag", "Entries that no worker of the group has read"),
+    ("pending", "Entries that were read and are not acknowledged"),
+    ("intake_stopped", "1 while no more orders are read, until an operator has looked"),
+    ("unchecked", "1 while rows and server may differ, until a check"),
+    ("parked", "Entries that can't be written, and that are pending"),
 ];
 /// The upper bounds of the buckets of the time of a commit, in seconds.
 const COMMIT_TIMES: [f64; 12] =
@@ -72,89 +89,39 @@ pub struct Totals {
     registry: Registry,
     /// By `Count`.
     counts: Vec<IntCounter>,
-    lag: Gauges,
-    pending: Gauges,
-    stopped: Gauges,
-    unchecked: Gauges,
+    /// By `OfStream`.
+    gauges: Vec<Gauges>,
+    /// What they are.
+    numbers: Mutex<BTreeMap<(OfStream, String), u64>>,
+    /// Orders in what is known of which something contradicts.
     conflicts: Gauge,
     commit_time: Histogram,
-    /// How many entries are parked, by stream of orders.
-    parked: Mutex<BTreeMap<String, u64>>,
-    parked_gauge: Gauges,
-    /// Streams whose group is not checked.
-    not_checked: Mutex<BTreeSet<String>>,
     troubles: Mutex<BTreeMap<Component, String>>,
     /// Entries that `--once` has left to other consumers.
     others: AtomicU64,
 }
 
-/// The work of a worker so far.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
-    pub orders: u64,
-    pub rows_inserted: u64,
-    pub rows_repeated: u64,
-    pub confirmed: u64,
-    pub released: u64,
-    pub dead_letters: u64,
-    /// Entries that need no row.
-    pub skipped: u64,
-    /// Entries that nobody can read any more.
-    pub deleted: u64,
-    pub batches: u64,
-    pub trimmed: u64,
-    pub retries: u64,
-    /// Entries that can't be written, and that are pending.
-    pub parked: u64,
-    /// Orders in what is known of which something contradicts.
-    pub conflicts: u64,
-    /// Groups whose rows may differ from the server.
-    pub unchecked: u64,
-    pub seconds: f64,
-}
-
 impl Totals {
     pub fn new() -> Result<Self> {
         let registry = Registry::new();
-        let of_streams = |name: &str, meaning: &str| {
-            let gauge = Gauges::new(Opts::new(name, meaning), &["stream"]);
-            registered(&registry, gauge)
-        };
-        let counts = COUNTS
-            .into_iter()
-            .map(|(name, meaning)| registered(&registry, IntCounter::new(name, meaning)));
+        let name = |name: &str| format!("seckill_worker_{name}");
+        let counts = COUNTS.into_iter().map(|(of, meaning)| {
+            registered(&registry, IntCounter::new(name(of) + "_total", meaning))
+        });
+        let gauges = GAUGES.into_iter().map(|(of, meaning)| {
+            registered(&registry, Gauges::new(Opts::new(name(of), meaning), &["stream"]))
+        });
         let conflicts = "Orders with a contradiction that nobody has resolved";
-        let commit_time = HistogramOpts::new(
-            "seckill_worker_commit_seconds",
-            "Seconds that a transaction took, committed or refused",
-        );
+        let commit_time = "Seconds that a transaction took, committed or refused";
+        let commit_time = HistogramOpts::new(name("commit_seconds"), commit_time);
+        let commit_time = Histogram::with_opts(commit_time.buckets(COMMIT_TIMES.to_vec()));
         Ok(Self {
             started: Instant::now(),
             counts: counts.collect::<Result<_>>()?,
-            lag: of_streams("seckill_worker_lag", "Entries that no worker of the group has read")?,
-            pending: of_streams(
-                "seckill_worker_pending",
-                "Entries that were read and are not acknowledged",
-            )?,
-            stopped: of_streams(
-                "seckill_worker_intake_stopped",
-                "1 while no more orders are read, until an operator has looked",
-            )?,
-            unchecked: of_streams(
-                "seckill_worker_unchecked",
-                "1 while rows and server may differ, until a check",
-            )?,
-            conflicts: registered(&registry, Gauge::new("seckill_worker_conflicts", conflicts))?,
-            commit_time: registered(
-                &registry,
-                Histogram::with_opts(commit_time.buckets(COMMIT_TIMES.to_vec())),
-            )?,
-            parked: Mutex::default(),
-            not_checked: Mutex::default(),
-            parked_gauge: of_streams(
-                "seckill_worker_parked",
-                "Entries that can't be written, and that are pending",
-            )?,
+            gauges: gauges.collect::<Result<_>>()?,
+            conflicts: registered(&registry, Gauge::new(name("conflicts"), conflicts))?,
+            commit_time: registered(&registry, commit_time)?,
+            numbers: Mutex::default(),
             troubles: Mutex::default(),
             others: AtomicU64::new(0),
             registry,
@@ -203,21 +170,25 @@ impl Totals {
         self.counts[count as usize].inc_by(u64::try_from(number).unwrap_or(u64::MAX));
     }
 
+    fn set(&self, of: OfStream, stream: &str, number: u64) {
+        self.gauges[of as usize].with_label_values(&[stream]).set(number);
+        locked(&self.numbers).insert((of, stream.to_owned()), number);
+    }
+
+    /// Of all streams.
+    fn sum(&self, of: OfStream) -> u64 {
+        let numbers = locked(&self.numbers);
+        numbers.iter().filter(|((its, _), _)| *its == of).map(|(_, number)| *number).sum()
+    }
+
     /// Sets how many entries of a stream are parked.
     pub fn parked(&self, stream: &str, number: usize) {
-        let number = u64::try_from(number).unwrap_or(u64::MAX);
-        set(&self.parked_gauge, stream, number);
-        locked(&self.parked).insert(stream.to_owned(), number);
+        self.set(OfStream::Parked, stream, u64::try_from(number).unwrap_or(u64::MAX));
     }
 
     /// Sets whether rows and server may differ.
     pub fn unchecked(&self, stream: &str, is_so: bool) {
-        set(&self.unchecked, stream, u64::from(is_so));
-        let mut streams = locked(&self.not_checked);
-        match is_so {
-            true => _ = streams.insert(stream.to_owned()),
-            false => _ = streams.remove(stream),
-        }
+        self.set(OfStream::Unchecked, stream, u64::from(is_so));
     }
 
     /// Entries of a stream are left to other consumers.
@@ -241,7 +212,7 @@ impl Totals {
 
     /// Sets whether new entries of a stream are read.
     pub fn intake(&self, stream: &str, is_open: bool) {
-        set(&self.stopped, stream, u64::from(!is_open));
+        self.set(OfStream::Stopped, stream, u64::from(!is_open));
         self.report(Component::Intake(stream.to_owned()), (!is_open).then_some(""));
     }
 
@@ -251,30 +222,15 @@ impl Totals {
 
     /// Sets the lag and the pending entries of a stream's group.
     pub fn stands(&self, stream: &str, lag: u64, pending: u64) {
-        set(&self.lag, stream, lag);
-        set(&self.pending, stream, pending);
+        self.set(OfStream::Lag, stream, lag);
+        self.set(OfStream::Pending, stream, pending);
     }
 
     pub fn summary(&self) -> Summary {
-        let count = |count: Count| self.counts[count as usize].get();
-        let seconds = self.started.elapsed().as_secs_f64();
-        Summary {
-            orders: count(Count::Orders),
-            rows_inserted: count(Count::Inserted),
-            rows_repeated: count(Count::Repeated),
-            confirmed: count(Count::Confirmed),
-            released: count(Count::Released),
-            dead_letters: count(Count::DeadLetters),
-            skipped: count(Count::Skipped),
-            deleted: count(Count::Deleted),
-            batches: count(Count::Batches),
-            trimmed: count(Count::Trimmed),
-            retries: count(Count::Retries),
-            parked: locked(&self.parked).values().sum(),
-            conflicts: self.conflicts.get(),
-            unchecked: u64::try_from(locked(&self.not_checked).len()).unwrap_or(u64::MAX),
-            seconds: (seconds * 1_000.0).round() / 1_000.0,
-        }
+        let seconds = (self.started.elapsed().as_secs_f64() * 1_000.0).round() / 1_000.0;
+        let [parked, unchecked] = [OfStream::Parked, OfStream::Unchecked].map(|of| self.sum(of));
+        let counts = std::array::from_fn(|of| self.counts[of].get());
+        Summary { counts, parked, conflicts: self.conflicts.get(), unchecked, seconds }
     }
 }
 
@@ -291,24 +247,52 @@ fn registered<C: Collector + Clone + 'static>(
     Ok(metric)
 }
 
-fn set(gauge: &Gauges, stream: &str, number: u64) {
-    gauge.with_label_values(&[stream]).set(number);
+/// The work of a worker so far.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    counts: [u64; COUNTS.len()],
+    /// Entries that can't be written, and that are pending.
+    pub parked: u64,
+    pub conflicts: u64,
+    /// Groups whose rows may differ from the server.
+    pub unchecked: u64,
+    seconds: f64,
 }
 
 impl Summary {
+    pub fn of(&self, count: Count) -> u64 {
+        self.counts[count as usize]
+    }
+
     pub fn json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        let Self { parked, conflicts, unchecked, seconds, .. } = *self;
+        let counts = COUNTS.iter().zip(self.counts).map(|((name, _), count)| (*name, json!(count)));
+        let others = [("parked", parked), ("conflicts", conflicts), ("unchecked", unchecked)];
+        let others = others.map(|(name, number)| (name, json!(number)));
+        let all = counts.chain(others).chain([("seconds", json!(seconds))]);
+        json!(all.collect::<BTreeMap<_, _>>()).to_string()
     }
 
     pub fn text(&self) -> String {
-        let Self { orders, rows_inserted, rows_repeated, confirmed, released, .. } = self;
-        let Self { dead_letters, skipped, deleted, batches, trimmed, retries, .. } = self;
         let Self { parked, conflicts, seconds, .. } = self;
+        let [
+            orders,
+            inserted,
+            repeated,
+            confirmed,
+            released,
+            letters,
+            skipped,
+            deleted,
+            batches,
+            trimmed,
+            retries,
+        ] = self.counts;
         format!(
-            "{orders} orders in {seconds} s: {rows_inserted} rows inserted, {rows_repeated} \
-             repeated, {dead_letters} dead letters, {skipped} skipped, {deleted} deleted; \
-             {confirmed} confirmed, {released} released, {batches} batches, {retries} retries, \
-             {trimmed} entries trimmed; {parked} parked, {conflicts} conflicts"
+            "{orders} orders in {seconds} s: {inserted} rows inserted, {repeated} repeated, \
+             {letters} dead letters, {skipped} skipped, {deleted} deleted; {confirmed} confirmed, \
+             {released} released, {batches} batches, {retries} retries, {trimmed} entries trimmed; \
+             {parked} parked, {conflicts} conflicts"
         )
     }
 }
@@ -336,13 +320,13 @@ mod tests {
     fn all_counts_are_in_the_summary() {
         let totals = Totals::new().unwrap();
         totals.add(Count::Orders, 6);
-        totals.add(Count::Inserted, 3);
-        totals.add(Count::Repeated, 2);
-        totals.add(Count::DeadLetters, 1);
         totals.add(Count::Trimmed, 9);
+        totals.parked("s", 2);
+        totals.parked("t", 1);
         let summary = totals.summary();
-        assert_eq!((summary.orders, summary.trimmed, summary.retries), (6, 9, 0));
-        assert!(summary.json().starts_with("{\"orders\":6,\"rows_inserted\":3,"));
+        assert_eq!((summary.of(Count::Orders), summary.of(Count::Trimmed)), (6, 9));
+        assert_eq!((summary.parked, summary.unchecked), (3, 0));
+        assert!(summary.json().contains("\"rows_inserted\":0,"), "{}", summary.json());
         assert!(summary.text().starts_with("6 orders in "));
     }
 }
