@@ -15,14 +15,6 @@ use crate::settings::is_refused;
 use crate::source::Source;
 use crate::store::{Fault, Group, Store};
 
-/// A random word, and how far the group had read its streams when its tables began.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PairingId {
-    word: String,
-    /// Of the streams of orders, confirmed orders and releases.
-    positions: [EntryId; 3],
-}
-
 /// Behind an id in the tables that the server is to get.
 const BEGUN: &str = " begun";
 
@@ -56,38 +48,17 @@ pub enum Pairing {
     OtherServer,
 }
 
-impl PairingId {
-    fn new(positions: [EntryId; 3]) -> Self {
-        Self { word: format!("{:016x}", fastrand::u64(..)), positions }
-    }
+/// A new id: a random word, and how far the group had read the stream of orders when its tables
+/// began.
+async fn new_id(source: &mut Source) -> RedisResult<String> {
+    let began = source.ours(Which::Orders).await?.unwrap_or_default().last_delivered;
+    Ok(format!("{:016x} {began}", fastrand::u64(..)))
+}
 
-    /// A new one, with how far the group has read.
-    async fn of(source: &mut Source) -> RedisResult<Self> {
-        let mut positions = [EntryId::default(); 3];
-        for which in source.all() {
-            let group = source.ours(which).await?;
-            positions[which as usize] = group.unwrap_or_default().last_delivered;
-        }
-        Ok(Self::new(positions))
-    }
-
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split(' ');
-        let word = words.next().filter(|word| !word.is_empty())?.to_owned();
-        let mut position = || EntryId::parse(words.next()?.as_bytes());
-        let positions = [position()?, position()?, position()?];
-        words.next().is_none().then_some(Self { word, positions })
-    }
-
-    pub fn text(&self) -> String {
-        let [orders, confirmed, released] = self.positions;
-        format!("{} {orders} {confirmed} {released}", self.word)
-    }
-
-    /// The last entry of an order that the group had read before its tables began.
-    pub fn began(&self) -> EntryId {
-        self.positions[Which::Orders as usize]
-    }
+/// The last entry of an order that the group of an id had read before its tables began.
+pub fn began(id: &str) -> EntryId {
+    let position = id.split(' ').nth(1).and_then(|text| EntryId::parse(text.as_bytes()));
+    position.unwrap_or_default()
 }
 
 impl Pairing {
@@ -204,7 +175,7 @@ pub async fn pair(
             }
             Pairing::New => {
                 source.make_groups().await?;
-                let id = PairingId::of(source).await?.text();
+                let id = new_id(source).await?;
                 store.pair_group(&orders, &name, None, &group(id + BEGUN, None)).await?;
                 warn_of_pending(source, options).await?;
             }
@@ -235,7 +206,7 @@ pub async fn pair(
 /// looks like lost tables, or another server, and never like a first start.
 pub async fn re_pair(source: &mut Source, store: &Store) -> Result<(), Fault> {
     let [orders, name] = [source.name(Which::Orders), source.group()].map(str::to_owned);
-    let id = PairingId::of(source).await?.text();
+    let id = new_id(source).await?;
     let (key, field) = key_and_field(source);
     let set = cmd("HSET").arg(key).arg(field).arg(&id).query_async(source.connection()).await;
     let _: i64 = set?;

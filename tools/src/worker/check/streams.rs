@@ -13,7 +13,7 @@ use super::books::Books;
 use super::look::Look;
 use super::undone::{Progress, of_voucher, undone};
 use crate::order_events::{Event, Which};
-use crate::pairing::{Pairing, PairingId, why_unpaired};
+use crate::pairing::{Pairing, began, why_unpaired};
 use crate::source::Source;
 
 impl Checker<'_> {
@@ -65,10 +65,7 @@ impl Checker<'_> {
     async fn began(&self, source: &mut Source, look: &mut Look) -> Result<EntryId> {
         let stream = source.name(Which::Orders).to_owned();
         let unpaired = match Pairing::read(source, self.store).await? {
-            Pairing::Same(group) => {
-                let id = PairingId::parse(&group.pairing_id);
-                return Ok(id.map(|id| id.began()).unwrap_or_default());
-            }
+            Pairing::Same(group) => return Ok(began(&group.pairing_id)),
             Pairing::New | Pairing::Begun(_) => format!(
                 "no worker of group {} has read {stream} into this database yet: start it",
                 source.group()
