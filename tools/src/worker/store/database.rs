@@ -18,6 +18,7 @@ use super::Fault;
 use super::columns::{TABLES, probes};
 use super::engine::without_transactions;
 use super::fault::is_of_file;
+use super::migrate::migrate;
 use super::open::{FileId, Place, make_file};
 use super::orders::{ORDER_COLUMNS, OrderRow};
 use super::prepared::take_stale;
@@ -164,27 +165,26 @@ impl Store {
 
     /// Brings the schema up to date, and has the database check the statements that will be run.
     async fn look(&self) -> Result<Pool, Fault> {
-        let others = |fault: Fault| match fault {
+        let of_file = |fault: Fault| match fault {
             Fault::Wrong(text) if is_of_file(&text) => Fault::Wrong(text).about(&self.name),
-            Fault::Wrong(_) => fault.about(&format!(
+            fault => fault,
+        };
+        let others = |fault: Fault| match fault {
+            Fault::Wrong(ref text) if !is_of_file(text) => fault.about(&format!(
                 "the tables {} and {} are not those of this worker (another --table-prefix?)",
                 self.tables.named("orders"),
                 self.tables.named("voucher_sales")
             )),
-            fault => fault,
+            fault => of_file(fault),
         };
         self.place.meet_pooler().await?;
-        if self.migrates {
-            self.place.migrate(&self.tables).await.map_err(others)?;
-        }
         let mut pool = self.place.pool(self.connections);
-        let mut open = match pool.begin().await {
-            Err(error) if is_lent(&error) => {
-                pool = self.place.pool(self.connections);
-                pool.begin().await?
-            }
-            begun => begun?,
-        };
+        let mut open = self.first_of(&mut pool).await.map_err(of_file)?;
+        if self.migrates {
+            migrate(&mut open, &self.tables).await.map_err(others)?;
+            open.commit().await?;
+            open = self.first_of(&mut pool).await?;
+        }
         for probe in probes(&self.tables) {
             open.run(&probe, &[]).await.map_err(|error| others(error.into()))?;
         }
@@ -192,6 +192,17 @@ impl Store {
         self.shop.meet(&mut open).await?;
         open.commit().await?;
         Ok(pool)
+    }
+
+    /// A transaction of a new pool, which is made anew if it lends connections to others, too.
+    async fn first_of(&self, pool: &mut Pool) -> Result<Open, Fault> {
+        match pool.begin().await {
+            Err(error) if is_lent(&error) => {
+                *pool = self.place.pool(self.connections);
+                Ok(pool.begin().await?)
+            }
+            begun => Ok(begun?),
+        }
     }
 
     /// An error if a table of the worker's own would keep what is undone.

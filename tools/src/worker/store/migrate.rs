@@ -4,35 +4,72 @@
 //! Two workers may start at once: one creates the tables, the other waits for it. Each migration
 //! creates only what is missing, so an interrupted one is simply repeated.
 
-#[cfg(feature = "databases")]
-use sqlx::mysql::MySqlConnectOptions;
-#[cfg(feature = "databases")]
-use sqlx::postgres::PgConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection, Executor};
-
 use super::columns::probes;
 use super::fault::Fault;
-use super::open::Place;
-#[cfg(feature = "databases")]
-use super::open::SET_UP_MYSQL;
-#[cfg(feature = "databases")]
-use super::transaction::BEGIN_POSTGRES;
-use crate::sql::{Dialect, Tables};
+use super::transaction::Open;
+use crate::sql::{Arg, Dialect, Tables};
 
 const MIGRATIONS: [(i64, &str); 1] = [(1, include_str!("../../../migrations/1_tables.sql"))];
 
-impl Place {
-    /// Brings the schema up to date, over a separate connection.
-    pub async fn migrate(&self, tables: &Tables) -> Result<(), Fault> {
-        match self {
-            Self::Sqlite(options) => migrate_sqlite(options, tables).await,
-            #[cfg(feature = "databases")]
-            Self::Postgres(options) => migrate_postgres(options, tables).await,
-            #[cfg(feature = "databases")]
-            Self::MySql(options) => migrate_mysql(options, tables).await,
+const LAST_MADE: &str = "SELECT [COALESCE(MAX(version), 0)] FROM {migrations}";
+/// The lock of MySQL and MariaDB, whose transactions don't cover definitions. Its name has at most
+/// 64 characters; newer MySQL has neither MD5 nor SHA1.
+const MYSQL_LOCK: &str = "CONCAT('seckill-', LEFT(SHA2(DATABASE(), 256), 40))";
+
+/// Applies the missing migrations; no other worker does so meanwhile. After an error the connection
+/// is not to be used again.
+pub async fn migrate(open: &mut Open, tables: &Tables) -> Result<(), Fault> {
+    match tables.dialect() {
+        Dialect::Sqlite => {}
+        Dialect::Postgres => {
+            let lock = "SELECT pg_advisory_xact_lock(hashtext('seckill-worker'), hashtext($1))";
+            open.run(lock, &[Arg::Text(tables.prefix())]).await?;
+        }
+        Dialect::MySql => {
+            let lock = format!("SELECT [COALESCE(GET_LOCK({MYSQL_LOCK}, 30), 0)]");
+            let is_locked: Vec<[String; 1]> = open.texts(&tables.sql(&lock, [])).await?;
+            if is_locked != [["1"]] {
+                return Err(Fault::Failed("another worker is making the tables".to_owned()));
+            }
+            meet_tables_of_others(open, tables).await?;
         }
     }
+    open.plain(&table_of_migrations(tables)).await?;
+    let made: Vec<[String; 1]> = open.texts(&tables.sql(LAST_MADE, [])).await?;
+    let made = made.first().map_or(0, |[version]| version.parse().unwrap_or(0));
+    for (version, sql) in MIGRATIONS.into_iter().filter(|(version, _)| *version > made) {
+        for statement in statements(tables, version, sql) {
+            open.plain(&statement).await?;
+        }
+    }
+    // Tables with these names may have been there, and be another program's.
+    for probe in probes(tables) {
+        open.plain(&probe).await?;
+    }
+    if tables.dialect() == Dialect::MySql {
+        open.plain(&format!("DO RELEASE_LOCK({MYSQL_LOCK})")).await?;
+    }
+    Ok(())
+}
+
+/// An error if tables with our names are there, with other columns. MySQL can't undo a definition,
+/// so a worker that was never here looks before it makes any.
+async fn meet_tables_of_others(open: &mut Open, tables: &Tables) -> Result<(), Fault> {
+    if open.plain(&tables.sql(LAST_MADE, []).sql).await.is_ok() {
+        return Ok(());
+    }
+    // The state of a statement that names a table that is not there.
+    let is_missing = |error: &sqlx::Error| {
+        error.as_database_error().and_then(|error| error.code()).as_deref() == Some("42S02")
+    };
+    for probe in probes(tables) {
+        if let Err(error) = open.plain(&probe).await
+            && !is_missing(&error)
+        {
+            return Err(error.into());
+        }
+    }
+    Ok(())
 }
 
 /// What a word in braces is.
@@ -93,94 +130,6 @@ fn table_of_migrations(tables: &Tables) -> String {
     let table = tables.named("migrations");
     let end = if tables.dialect() == Dialect::MySql { " ENGINE = InnoDB" } else { "" };
     format!("CREATE TABLE IF NOT EXISTS {table} (version BIGINT NOT NULL PRIMARY KEY){end}")
-}
-
-fn last_made(tables: &Tables) -> String {
-    format!("SELECT COALESCE(MAX(version), 0) FROM {}", tables.named("migrations"))
-}
-
-/// Applies the missing migrations on a connection; no other worker may migrate meanwhile.
-macro_rules! make {
-    ($connection:expr, $tables:expr) => {{
-        $connection.execute(&*table_of_migrations($tables)).await?;
-        let made: i64 = sqlx::query_scalar(&last_made($tables))
-            .persistent(false)
-            .fetch_one(&mut *$connection)
-            .await?;
-        for (version, sql) in MIGRATIONS {
-            if version > made {
-                for statement in statements($tables, version, sql) {
-                    $connection.execute(&*statement).await?;
-                }
-            }
-        }
-        // Tables with these names may have been there, and be another program's.
-        for probe in probes($tables) {
-            $connection.execute(&*probe).await?;
-        }
-    }};
-}
-
-async fn migrate_sqlite(options: &SqliteConnectOptions, tables: &Tables) -> Result<(), Fault> {
-    let mut connection = options.connect().await?;
-    let mut open = connection.begin_with("BEGIN IMMEDIATE").await?;
-    make!(&mut *open, tables);
-    open.commit().await?;
-    Ok(connection.close().await?)
-}
-
-#[cfg(feature = "databases")]
-async fn migrate_postgres(options: &PgConnectOptions, tables: &Tables) -> Result<(), Fault> {
-    let mut connection = options.connect().await?;
-    // At a stricter level, what another worker made before it gave the lock away is not seen.
-    let mut open = connection.begin_with(BEGIN_POSTGRES).await?;
-    let lock = "SELECT pg_advisory_xact_lock(hashtext('seckill-worker'), hashtext($1))";
-    sqlx::query(lock).bind(tables.prefix()).persistent(false).execute(&mut *open).await?;
-    make!(&mut *open, tables);
-    open.commit().await?;
-    Ok(connection.close().await?)
-}
-
-/// MySQL's transactions don't cover definitions, hence a lock. It ends with the connection.
-#[cfg(feature = "databases")]
-async fn migrate_mysql(options: &MySqlConnectOptions, tables: &Tables) -> Result<(), Fault> {
-    let mut connection = options.connect().await?;
-    connection.execute(SET_UP_MYSQL).await?;
-    // The name of a lock has at most 64 characters. Newer MySQL has neither MD5 nor SHA1.
-    let lock = "SELECT GET_LOCK(CONCAT('seckill-', LEFT(SHA2(DATABASE(), 256), 40)), 30)";
-    let is_locked: Option<i64> = sqlx::query_scalar(lock).fetch_one(&mut connection).await?;
-    if is_locked != Some(1) {
-        return Err(Fault::Failed("another worker is making the tables".to_owned()));
-    }
-    meet_tables_of_others(&mut connection, tables).await?;
-    make!(&mut connection, tables);
-    Ok(connection.close().await?)
-}
-
-/// An error if tables with our names are there, with other columns. MySQL can't undo a definition,
-/// so a worker that was never here looks before it makes any.
-#[cfg(feature = "databases")]
-async fn meet_tables_of_others(
-    connection: &mut sqlx::MySqlConnection,
-    tables: &Tables,
-) -> Result<(), Fault> {
-    if connection.execute(&*last_made(tables)).await.is_ok() {
-        return Ok(());
-    }
-    for probe in probes(tables) {
-        if let Err(error) = connection.execute(&*probe).await
-            && !is_missing_table(&error)
-        {
-            return Err(error.into());
-        }
-    }
-    Ok(())
-}
-
-/// MySQL's state of a statement that names a table that is not there.
-#[cfg(feature = "databases")]
-fn is_missing_table(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|error| error.code()).as_deref() == Some("42S02")
 }
 
 #[cfg(test)]

@@ -184,7 +184,7 @@ impl Place {
 /// without letters would be null. Keys of more rows than the limit of dives are looked up by old
 /// statistics: those of a table that was empty read, and lock, all of its rows for each batch.
 #[cfg(feature = "databases")]
-pub const SET_UP_MYSQL: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; \
+const SET_UP_MYSQL: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED; \
     SET SESSION autocommit = 1, sql_big_selects = 1, sql_select_limit = 18446744073709551615, \
     eq_range_index_dive_limit = 0, sql_mode = REPLACE(@@sql_mode, 'EMPTY_STRING_IS_NULL', ',')";
 

@@ -65,7 +65,7 @@ macro_rules! each {
 /// patience and its connection, and with each further try there is one more. For the transaction
 /// alone: a pooler's connection is another client's then.
 #[cfg(feature = "databases")]
-pub const BEGIN_POSTGRES: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; \
+const BEGIN_POSTGRES: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; \
      SET LOCAL plan_cache_mode = force_custom_plan; \
      SELECT set_config('lock_timeout', '60s', true) WHERE current_setting('lock_timeout') = '0'";
 
@@ -282,16 +282,19 @@ impl Open {
         Ok(Vec::new())
     }
 
+    /// Runs a statement without values, as it stands.
+    pub async fn plain(&mut self, sql: &str) -> sqlx::Result<()> {
+        each!(Self, self, open => open.execute(sql).await.map(|_| ()))
+    }
+
     /// Marks where `back` goes.
     pub async fn mark(&mut self) -> sqlx::Result<()> {
-        let sql = format!("SAVEPOINT {SAVEPOINT}");
-        each!(Self, self, open => open.execute(&*sql).await.map(|_| ()))
+        self.plain(&format!("SAVEPOINT {SAVEPOINT}")).await
     }
 
     /// Undoes what was done since the mark.
     pub async fn back(&mut self) -> sqlx::Result<()> {
-        let sql = format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}");
-        each!(Self, self, open => open.execute(&*sql).await.map(|_| ()))
+        self.plain(&format!("ROLLBACK TO SAVEPOINT {SAVEPOINT}")).await
     }
 
     pub async fn commit(self) -> sqlx::Result<()> {
