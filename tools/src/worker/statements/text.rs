@@ -8,7 +8,8 @@
 //! with those of other orders in the same table: so rows of one table become one `INSERT`, and
 //! units of one row one `UPDATE`, if no trigger fires.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ptr;
 
 use super::shape::Shape;
 use super::{ShopStatement, Statements, is_number};
@@ -21,8 +22,9 @@ pub struct Run<'s> {
     pub steps: Vec<&'s Step>,
     /// Of all of them.
     units: i64,
-    /// How the ids of orders are written, if they tell the rows of orders apart.
-    written: Option<IdForm>,
+    class: Class,
+    /// Of a class by order, the orders.
+    orders: HashSet<&'s str>,
 }
 
 /// What a result of the text is.
@@ -74,12 +76,27 @@ pub enum IdForm {
 }
 
 /// What a statement changes places with.
+#[derive(Clone, PartialEq, Eq)]
 enum Class {
-    /// With statements of other tables, and with those of this table whose orders are others.
-    Order(String, IdForm),
+    /// With statements of other tables, and with those of this table and column whose orders are
+    /// others.
+    Order {
+        table: String,
+        column: String,
+        written: IdForm,
+    },
     /// With statements of other tables.
     Table(String),
     Nothing,
+}
+
+impl Class {
+    fn table(&self) -> Option<&str> {
+        match self {
+            Self::Order { table, .. } | Self::Table(table) => Some(table),
+            Self::Nothing => None,
+        }
+    }
 }
 
 /// The runs of some changes: one for each order and statement, in order; or fewer, with the help of
@@ -89,14 +106,21 @@ pub fn runs<'s>(
     steps: &'s [Step],
     known: &[KnownTable],
 ) -> Vec<Run<'s>> {
-    let mut places = Places::default();
+    let mut runs: Vec<Run<'_>> = Vec::new();
     let are_numbers = steps.iter().all(|step| is_number(&step.key.order));
     for step in steps {
         for statement in statements.of(step.change) {
-            places.add(statement, step, class(statement, known, are_numbers));
+            let class = class(statement, known, are_numbers);
+            // The last run of the statement takes it if all after that change places with it.
+            let mut after = runs.iter_mut().rev();
+            let last = after
+                .find(|run| ptr::eq(run.statement, statement) || !run.changes_place(&class, step));
+            if !last.is_some_and(|run| run.takes(statement, step)) {
+                runs.push(Run::new(statement, step, class));
+            }
         }
     }
-    places.runs
+    runs
 }
 
 fn class(statement: &ShopStatement, known: &[KnownTable], are_numbers: bool) -> Class {
@@ -120,83 +144,57 @@ fn class(statement: &ShopStatement, known: &[KnownTable], are_numbers: bool) -> 
     };
     match column {
         Some(Column { name, unique: Some(written) }) if are_numbers => {
-            Class::Order(format!("{table}.{name}"), *written)
+            Class::Order { table, column: name.clone(), written: *written }
         }
         _ => Class::Table(table),
     }
 }
 
-/// Which run is the last one of what.
-#[derive(Default)]
-struct Places<'s> {
-    runs: Vec<Run<'s>>,
-    of_any: Option<usize>,
-    of_table: HashMap<String, usize>,
-    /// Of those that don't change places with statements of the same table.
-    of_whole_table: HashMap<String, usize>,
-    of_order: HashMap<(String, &'s str), usize>,
-    of_statement: HashMap<*const ShopStatement, usize>,
-    /// By table: the column that tells its orders apart.
-    columns: HashMap<String, String>,
-}
+impl<'s> Run<'s> {
+    fn new(statement: &'s ShopStatement, step: &'s Step, class: Class) -> Self {
+        let (steps, orders) = (Vec::with_capacity(1), HashSet::new());
+        let mut run = Self { statement, steps, units: step.units, class, orders };
+        run.add(step);
+        run
+    }
 
-impl<'s> Places<'s> {
-    fn add(&mut self, statement: &'s ShopStatement, step: &'s Step, class: Class) {
-        let (table, column) = match &class {
-            Class::Order(column, _) => (column.split('.').next().map(str::to_owned), Some(column)),
-            Class::Table(table) => (Some(table.clone()), None),
-            Class::Nothing => (None, None),
-        };
-        let order = &*step.key.order;
-        let next = self.runs.len();
-        let before = self.of_statement.get(&std::ptr::from_ref(statement)).copied();
-        let is_after = |last: Option<usize>, place| last.is_none_or(|last| last < place);
-        let mut is_by_order = false;
-        if let (Some(table), Some(column)) = (&table, column) {
-            is_by_order =
-                self.columns.entry(table.clone()).or_insert_with(|| column.clone()) == column;
-        }
-        let written = match class {
-            Class::Order(_, written) if is_by_order => Some(written),
-            _ => None,
-        };
-        let place = before.filter(|place| {
-            let Some(table) = &table else { return false };
-            let of_table = if is_by_order {
-                is_after(self.of_whole_table.get(table).copied(), *place)
-                    && is_after(self.of_order.get(&(table.clone(), order)).copied(), *place)
-            } else {
-                self.of_table.get(table) == Some(place)
-            };
-            of_table && is_after(self.of_any, *place) && self.runs[*place].takes(statement, step)
-        });
-        let place = place.unwrap_or_else(|| {
-            self.runs.push(Run { statement, steps: vec![step], units: step.units, written });
-            self.of_statement.insert(statement, next);
-            next
-        });
-        match table {
-            None => self.of_any = Some(place),
-            Some(table) => {
-                if !is_by_order {
-                    self.of_whole_table.insert(table.clone(), place);
-                }
-                let last = self.of_table.entry(table.clone()).or_default();
-                *last = place.max(*last);
-                let last = self.of_order.entry((table, order)).or_default();
-                *last = place.max(*last);
-            }
+    fn add(&mut self, step: &'s Step) {
+        self.steps.push(step);
+        if self.written().is_some() {
+            self.orders.insert(&step.key.order);
         }
     }
-}
 
-impl<'s> Run<'s> {
+    /// How the ids of orders are written, if they tell the rows of orders apart.
+    fn written(&self) -> Option<IdForm> {
+        match self.class {
+            Class::Order { written, .. } => Some(written),
+            Class::Table(_) | Class::Nothing => None,
+        }
+    }
+
+    /// Whether the result is the same if a statement of this class is run before it for an order.
+    fn changes_place(&self, class: &Class, step: &Step) -> bool {
+        match (self.class.table(), class.table()) {
+            (Some(one), Some(other)) if one != other => true,
+            (Some(_), Some(_)) => {
+                let is_by_order = matches!(class, Class::Order { .. }) && self.class == *class;
+                is_by_order && !self.orders.contains(&*step.key.order)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the run does this too from now on.
     fn takes(&mut self, statement: &'s ShopStatement, step: &'s Step) -> bool {
+        let is_known = ptr::eq(self.statement, statement) && self.class != Class::Nothing;
+        if !is_known || self.orders.contains(&*step.key.order) {
+            return false;
+        }
         let Some(units) = self.units.checked_add(step.units) else { return false };
         match &statement.shape {
             Shape::Row { .. } => {}
-            Shape::Keyed { .. } if self.written.is_some() => {}
+            Shape::Keyed { .. } if self.written().is_some() => {}
             Shape::Sum { .. } => {
                 let but_units = |step| statement.args_of(step, 0);
                 if but_units(self.steps[0]) != but_units(step) {
@@ -206,7 +204,7 @@ impl<'s> Run<'s> {
             _ => return false,
         }
         self.units = units;
-        self.steps.push(step);
+        self.add(step);
         true
     }
 
@@ -237,14 +235,14 @@ impl<'s> Text<'s> {
                     text.push(TextResult::Run(place), &format!("{insert}{}", rows.join(",")));
                 }
                 Shape::Keyed { update, .. } if run.steps.len() > 1 => {
-                    let quote = if run.written == Some(IdForm::Text) { "'" } else { "" };
+                    let quote = if run.written() == Some(IdForm::Text) { "'" } else { "" };
                     let id = |step: &&Step| format!("{quote}{}{quote}", step.key.order);
                     let ids: Vec<_> = run.steps.iter().map(id).collect();
                     text.push(TextResult::Run(place), &format!("{update} IN ({})", ids.join(",")));
                 }
                 _ => {
                     let number =
-                        *prepared.entry(std::ptr::from_ref(run.statement)).or_insert_with(|| {
+                        *prepared.entry(ptr::from_ref(run.statement)).or_insert_with(|| {
                             text.prepare(number, &run.statement.sql);
                             number
                         });
