@@ -31,13 +31,6 @@ pub struct RefundLine {
     pub why: &'static str,
 }
 
-/// What follows for an order: lines of refunds, and steps for the shop's tables.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects {
-    pub lines: Vec<RefundLine>,
-    pub steps: Vec<Step>,
-}
-
 /// What an entry has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowOutcome {
@@ -265,26 +258,21 @@ impl Accounts {
     }
 
     /// Writes the lines that are due of an order, and takes the steps of the shop's tables.
-    pub fn follow(&mut self, key: &OrderKey) -> Effects {
+    pub fn follow(&mut self, key: &OrderKey) -> Vec<Step> {
         let others = self.all_others(key);
-        let Some(order) = self.orders.get_mut(key) else { return Effects::default() };
+        let Some(order) = self.orders.get_mut(key) else { return Vec::new() };
         let of = |reference: &String| others.get(reference).cloned().unwrap_or_default();
         let conflicts = order.account.conflicts(of);
-        let lines = order.account.write_lines(of);
-        let line = |(reference, first, last)| {
-            let why = order.account.payments.get(&reference).map_or("released", why);
-            RefundLine { key: key.clone(), reference, first, last, why }
-        };
-        let lines = lines.into_iter().map(line).collect();
-        Effects { lines, steps: order.steps(key, conflicts) }
+        order.account.write_lines(of);
+        order.steps(key, conflicts)
     }
 
-    /// The lines that a change from outside has written: what a payment has on lines, and had not.
-    pub fn lines_since(&self, key: &OrderKey, before: &Order) -> Vec<RefundLine> {
+    /// What the payments of an order have on lines, and had not before.
+    pub fn lines_since(&self, key: &OrderKey, before: Option<&Order>) -> Vec<RefundLine> {
         let Some(order) = self.orders.get(key) else { return Vec::new() };
         let mut lines = Vec::new();
         for (reference, payment) in order.account.payments.iter() {
-            let had = before.account.payments.get(reference);
+            let had = before.and_then(|before| before.account.payments.get(reference));
             let had = had.map(|it| it.lines.clone()).unwrap_or_default();
             for (first, last) in payment.lines.without(&had).ranges() {
                 let (key, reference) = (key.clone(), reference.clone());

@@ -47,7 +47,9 @@ fn follow(accounts: &mut Accounts, events: &[Event]) -> Vec<String> {
     let keys: BTreeSet<&OrderKey> = events.iter().map(|event| &event.key).collect();
     let mut words = Vec::new();
     for key in keys {
-        let Effects { lines, steps } = accounts.follow(key);
+        let before = accounts.get(key).cloned();
+        let steps = accounts.follow(key);
+        let lines = accounts.lines_since(key, before.as_ref());
         words.extend(steps.iter().map(|step| {
             let reference = step.reference.as_deref().unwrap_or("-");
             let (change, units, kept) = (step.change.word(), step.units, step.kept);

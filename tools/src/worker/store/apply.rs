@@ -11,11 +11,11 @@ use tokio::time::timeout;
 use super::columns::{CHANGE_COLUMNS, REFUND_COLUMNS, SALES_COLUMNS};
 use super::database::{ANSWER_WAIT, Store, silent};
 use super::lines::{ChangeLine, entry, is_in_row, refund_args};
-use super::lock::{After, Before, ORDER_KEY, PAYMENT_KEY};
+use super::lock::{After, Before, ORDER_KEY, PAYMENT_KEY, Writes};
 use super::orders::{ORDER_COLUMNS, OrderRow, PAYMENT_COLUMNS, PaymentRow};
 use super::transaction::Open;
 use super::{Fault, now_ms};
-use crate::accounts::{Accounts, RefundLine, RowOutcome};
+use crate::accounts::{Accounts, RowOutcome};
 use crate::order_events::{Event, OrderKey, Place};
 use crate::sql::{Arg, Dialect, ROWS_MAX};
 use crate::steps::Step;
@@ -26,14 +26,6 @@ use crate::steps::Step;
 pub struct Applied {
     pub outcomes: Vec<RowOutcome>,
     pub conflicts: Vec<(OrderKey, Conflicts)>,
-}
-
-/// What a transaction has still to write.
-#[derive(Default)]
-pub(super) struct Writes<'e> {
-    pub changes: Vec<ChangeLine<'e>>,
-    pub refunds: Vec<RefundLine>,
-    pub steps: Vec<Step>,
 }
 
 impl Store {
@@ -66,15 +58,15 @@ impl Store {
             }
         }
         for key in &keys {
+            let (steps, lines) = locked.follow(key);
+            writes.steps.extend(steps);
+            writes.refunds.extend(lines);
+        }
+        for key in &keys {
             let (before, now) = (locked.before.get(key), locked.accounts.get(key));
             if let (Some(before), Some(now)) = (before, now) {
                 writes.changes.extend(ChangeLine::of_before(key, &before.order, now));
             }
-        }
-        for key in &keys {
-            let effects = locked.accounts.follow(key);
-            writes.refunds.extend(effects.lines);
-            writes.steps.extend(effects.steps);
         }
         let rows = locked.after(keys);
         let had = |before: &Before| before.view.conflicts;

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Fault;
 use super::database::Store;
+use super::lines::ChangeLine;
 use super::orders::{ORDER_VALUES, PAYMENT_VALUES, read_order, read_payment};
 use super::transaction::Open;
-use crate::accounts::{Accounts, Order, Payment, View};
+use crate::accounts::{Accounts, Order, Payment, RefundLine, View};
 use crate::order_events::OrderKey;
 use crate::sql::{Arg, Dialect, ROWS_MAX, Statement, Values};
+use crate::steps::Step;
 
 pub const ORDER_KEY: &str = "voucher_id, sale_id, order_id, user_id";
 pub const PAYMENT_KEY: &str = "ref, voucher_id, sale_id, order_id, user_id";
@@ -31,6 +33,14 @@ pub(super) struct After<'l> {
     pub order: &'l Order,
     pub view: View,
     pub before: Option<&'l Before>,
+}
+
+/// What a transaction has still to write.
+#[derive(Default)]
+pub(super) struct Writes<'e> {
+    pub changes: Vec<ChangeLine<'e>>,
+    pub refunds: Vec<RefundLine>,
+    pub steps: Vec<Step>,
 }
 
 impl Store {
@@ -169,6 +179,12 @@ impl After<'_> {
 impl Locked {
     pub fn before(&self, key: &OrderKey) -> Option<&Order> {
         self.before.get(key).map(|before| &before.order)
+    }
+
+    /// Takes the steps and writes the lines that follow for an order.
+    pub fn follow(&mut self, key: &OrderKey) -> (Vec<Step>, Vec<RefundLine>) {
+        let steps = self.accounts.follow(key);
+        (steps, self.accounts.lines_since(key, self.before(key)))
     }
 
     /// Some orders as they are now.

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use domain::flat_map::FlatMap;
 use tokio::time::timeout;
 
-use super::apply::Writes;
 use super::columns::RULING_COLUMNS;
 use super::database::{ANSWER_WAIT, Store, silent};
+use super::lock::Writes;
 use super::orders::{ORDER_VALUES, PAYMENT_VALUES, json, read_order, read_payment};
 use super::transaction::Open;
 use super::{Fault, now_ms};
@@ -178,14 +178,12 @@ impl Store {
         let mut notes = Vec::new();
         for key in &keys {
             locked.accounts.index(key);
-            let steps = locked.accounts.follow(key).steps;
-            // Lines that the ruling wrote by itself, and those that follow from it.
-            let before = locked.before(key).cloned().unwrap_or_default();
-            writes.refunds.extend(locked.accounts.lines_since(key, &before));
+            let (steps, lines) = locked.follow(key);
             writes.steps.extend(steps);
+            writes.refunds.extend(lines);
             let Some(order) = locked.accounts.get(key) else { continue };
             let (number, ruling) = (order.account.rulings, &order.account.ruling);
-            if number != before.account.rulings {
+            if number != locked.before(key).map_or(0, |before| before.account.rulings) {
                 let text = ruling.as_ref().map_or_else(|| "units".to_owned(), json);
                 notes.push((key.clone(), number, text));
             }
