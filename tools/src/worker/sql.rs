@@ -285,25 +285,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_looked_up_in_an_index() {
-        let keys = [("7", "", "a"), ("7", "", "a"), ("7", "", "c"), ("8", "", "b")];
-        let condition = |dialect| {
-            let mut statement = Statement::new(dialect, "");
-            statement.bind_triples("order_id", keys);
-            (statement.sql.clone(), statement.args.len())
-        };
-        let plain = "(voucher_id = ? AND sale_id = ? AND order_id IN (?, ?)) OR (voucher_id = ? \
-                     AND sale_id = ? AND order_id IN (?))";
-        assert_eq!(condition(Dialect::MySql), (plain.to_owned(), 7));
-        let mut statement = Statement::new(Dialect::Postgres, "");
-        statement.bind_triples("order_id", keys);
-        let unnest = "(voucher_id, sale_id, order_id) IN (SELECT * FROM unnest($1::text[], \
-                      $2::text[], $3::text[]))";
-        assert_eq!(statement.sql, unnest);
-        assert_eq!(statement.lists[2], ["a", "c", "b"].map(Arg::Text));
-    }
-
-    #[test]
     fn a_template_names_tables_and_takes_arguments() {
         let tables = Tables::new(Dialect::MySql, "shop_");
         let sql = tables.sql("SELECT [units] FROM {orders} WHERE a = ?", [Arg::Int(1)]);

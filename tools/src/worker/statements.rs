@@ -36,20 +36,14 @@ const VALUES: [Value; 10] = [
 ];
 
 /// The file.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct File {
-    #[serde(default)]
     on_sold: Vec<FileStatement>,
-    #[serde(default)]
     on_held: Vec<FileStatement>,
-    #[serde(default)]
     on_confirmed: Vec<FileStatement>,
-    #[serde(default)]
     on_reduced: Vec<FileStatement>,
-    #[serde(default)]
     on_released: Vec<FileStatement>,
-    #[serde(default)]
     on_restored: Vec<FileStatement>,
 }
 

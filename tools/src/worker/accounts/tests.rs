@@ -128,24 +128,6 @@ fn an_unmanaged_order_lives_by_its_entries() {
 }
 
 #[test]
-fn a_payment_of_two_orders_is_a_conflict_of_both() {
-    let (one, other) = (key("1", "a"), key("1", "b"));
-    let mut accounts = Accounts::default();
-    follow(&mut accounts, &[bought(1, one.clone(), 1, true), paid(2, one.clone(), 1, "p")]);
-    follow(&mut accounts, &[bought(3, other.clone(), 1, true), paid(4, other.clone(), 1, "p")]);
-    for key in [&one, &other] {
-        assert!(accounts.conflicts(key).has(Conflicts::REFERENCE));
-    }
-    assert!(accounts.balance("p").is_conflict);
-    // No line is written while it is not resolved.
-    let steps = follow(&mut accounts, &[released(5, one.clone(), (1, 0), Some("p"))]);
-    assert_eq!(steps, ["on_released 1 0 p cancelled"]);
-    let users: Vec<_> = accounts.users_of("p").collect();
-    assert_eq!(users, [&one, &other]);
-    assert_eq!(accounts.kept_with(&other, "p"), 1);
-}
-
-#[test]
 fn two_users_of_one_id_are_seen_where_there_is_a_book() {
     for (sale, is_seen) in [("1", true), ("", false)] {
         let (ann, ben) = (key(sale, "a"), OrderKey { user: "ben".to_owned(), ..key(sale, "a") });

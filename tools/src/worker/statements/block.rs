@@ -82,3 +82,29 @@ pub fn steps_text(steps: &[Step], statements: &Statements) -> String {
 fn inside(statement: &ShopStatement) -> &str {
     statement.in_block.trim().trim_end_matches(';')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Dialect::{Postgres, Sqlite};
+
+    #[test]
+    fn what_a_block_might_understand_otherwise_is_in_none() {
+        for (sql, of) in [
+            ("SELECT f(:order_id)", &[Postgres, Sqlite][..]),
+            ("CALL p(:order_id)", &[Postgres]),
+            ("DELETE FROM t -- $seckill_worker$", &[Postgres]),
+            ("PRAGMA user_version = 1", &[Sqlite]),
+            ("DELETE FROM t; DELETE FROM u", &[Sqlite]),
+        ] {
+            for dialect in of {
+                let block = |sql: &str| {
+                    let text = format!("on_sold = [\"DELETE FROM t\"]\non_held = [\"{sql}\"]");
+                    Statements::parse(&text, *dialect).unwrap().block
+                };
+                assert!(block("DELETE FROM t -- of :user_id").is_some());
+                assert_eq!(block(sql), None, "{sql}");
+            }
+        }
+    }
+}

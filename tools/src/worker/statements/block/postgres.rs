@@ -54,39 +54,3 @@ LOOP
     let set_steps = BlockPart { sql: SET_STEPS.to_owned(), takes_steps: true };
     vec![set_steps, BlockPart { sql, takes_steps: false }]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sql::Dialect;
-
-    fn block_of(text: &str) -> Option<String> {
-        let block = Statements::parse(text, Dialect::Postgres).unwrap().block;
-        block.map(|parts| parts[1].sql.clone())
-    }
-
-    #[test]
-    fn values_are_fields_of_the_row() {
-        let text = "on_sold = [\"INSERT INTO o VALUES (:order_id::bigint, ':units', :units); \", \
-                    { sql = \"DELETE FROM cart -- of :user_id\", may_change_nothing = true }]";
-        let block = block_of(text).unwrap();
-        assert!(block.contains(
-            "IF step.change = 'on_sold' THEN\nINSERT INTO o VALUES \
-             (seckill_worker.step.order_id::bigint, ':units', seckill_worker.step.units)\n;\nGET"
-        ));
-        assert!(block.contains("DELETE FROM cart -- of :user_id\n;\nEND IF;\nEND LOOP"), "{block}");
-        assert!(block.contains("change text, order_id text, units bigint)"), "{block}");
-        assert!(!block.contains("on_held"));
-    }
-
-    #[test]
-    fn what_a_block_might_understand_otherwise_is_in_none() {
-        for sql in ["SELECT f(:order_id)", "CALL p(:order_id)", "DELETE FROM t -- $seckill_worker$"]
-        {
-            let both = format!("on_sold = [\"DELETE FROM t\"]\non_held = [\"{sql}\"]");
-            assert_eq!(block_of(&both), None, "{sql}");
-        }
-        let other = Statements::parse("on_sold = [\"DELETE FROM t\"]", Dialect::MySql).unwrap();
-        assert_eq!(other.block, None);
-    }
-}

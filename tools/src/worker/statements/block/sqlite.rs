@@ -49,39 +49,3 @@ fn trigger(statements: &Statements, change: Change) -> String {
     }
     format!("{text}END")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sql::Dialect;
-
-    fn block_of(text: &str) -> Option<Vec<String>> {
-        let block = Statements::parse(text, Dialect::Sqlite).unwrap().block;
-        block.map(|block| block.into_iter().map(|part| part.sql).collect())
-    }
-
-    #[test]
-    fn every_change_with_statements_has_a_trigger() {
-        let text = "on_sold = [\"INSERT INTO o VALUES (:order_id, ':units', :units); \"]\n\
-                    on_released = [{ sql = \"DELETE FROM cart -- of :user_id\", \
-                                     may_change_nothing = true }]";
-        let block = block_of(text).unwrap();
-        assert_eq!(block.len(), 4, "{block:?}");
-        assert!(block[1].ends_with(
-            "WHEN NEW.change = 'on_sold'\nBEGIN\nINSERT INTO o VALUES (ifnull(NEW.order_id, \
-             NULL), ':units', ifnull(NEW.units, NULL))\n;\nSELECT RAISE(ABORT, 'no row was \
-             changed') WHERE changes() = 0;\nEND"
-        ));
-        assert!(
-            block[2].ends_with("'on_released'\nBEGIN\nDELETE FROM cart -- of :user_id\n;\nEND")
-        );
-    }
-
-    #[test]
-    fn what_a_trigger_might_understand_otherwise_is_in_none() {
-        for sql in ["SELECT :order_id", "PRAGMA user_version = 1", "DELETE FROM t; DELETE FROM u"] {
-            let both = format!("on_sold = [\"DELETE FROM t\"]\non_held = [\"{sql}\"]");
-            assert_eq!(block_of(&both), None, "{sql}");
-        }
-    }
-}
