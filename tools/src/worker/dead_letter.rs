@@ -1,7 +1,10 @@
 //! `seckill-worker dead-letter ENTRY`: an operator gives up an entry.
 
-use anyhow::{Result, bail, ensure};
+use std::collections::HashMap;
+
+use anyhow::{bail, ensure};
 use domain::book::State;
+use redis::{Value, cmd, from_redis_value};
 use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
@@ -14,7 +17,7 @@ use crate::settings;
 use crate::source::Source;
 use crate::store::Store;
 
-pub async fn make(wanted: &DeadLetter) -> Result<()> {
+pub async fn make(wanted: &DeadLetter) -> anyhow::Result<()> {
     let (site, tag) = (&wanted.site, wanted.tag.as_deref());
     let streams = site.streams_of(tag);
     let id = wanted.entry;
@@ -45,7 +48,7 @@ pub async fn make(wanted: &DeadLetter) -> Result<()> {
         true => {
             Outlook { says: "It becomes a dead letter. Its units stay sold.".into(), held: false }
         }
-        false => Outlook::of(&mut source, &order).await.map_err(unasked)?,
+        false => Outlook::of(&mut source, &order).await,
     };
     println!("{}", outlook.says);
     if !wanted.yes {
@@ -83,20 +86,17 @@ struct Outlook {
 }
 
 impl Outlook {
-    async fn of(
-        source: &mut Source,
-        order: &std::result::Result<Event, Unfit>,
-    ) -> redis::RedisResult<Self> {
+    async fn of(source: &mut Source, order: &Result<Event, Unfit>) -> Self {
         let order = match order {
             Ok(order) => order,
             Err(unfit) => {
                 let why = sanitize(unfit.why());
                 let says =
                     format!("It becomes a dead letter, and what it sold is released: {why}.");
-                return Ok(Self { says, held: false });
+                return Self { says, held: false };
             }
         };
-        let state = state(source, &order.key).await?;
+        let state = state(source, &order.key).await;
         let [voucher, user] = [&order.key.voucher, &order.key.user].map(|text| sanitize(text));
         let released = format!("Its units of voucher {voucher} go back on sale.");
         let says = match state {
@@ -115,27 +115,16 @@ impl Outlook {
             }
             None => format!("The order of {user} counts as SOLD: it may be paid. {released}"),
         };
-        Ok(Self { says, held: state == Some(State::Held) })
+        Self { says, held: state == Some(State::Held) }
     }
 }
 
 /// The state of an order in the book, if that can be read there.
-async fn state(source: &mut Source, key: &OrderKey) -> redis::RedisResult<Option<State>> {
-    let mut ask = redis::cmd("SECKILL.ORDER");
-    let answered: redis::RedisResult<redis::Value> =
-        ask.arg(&key.voucher).arg(&key.order).query_async(source.connection()).await;
-    let Ok(answered) = answered else { return Ok(None) };
-    let fields: std::collections::HashMap<String, redis::Value> =
-        match redis::from_redis_value(answered) {
-            Ok(fields) => fields,
-            // There is no such order.
-            Err(_) => return Ok(None),
-        };
-    let text = |name: &str| {
-        let value = fields.get(name).cloned()?;
-        redis::from_redis_value::<String>(value).ok()
-    };
-    let is_its = text("user").as_deref() == Some(&*key.user);
-    let state = text("state").filter(|_| is_its);
-    Ok(state.and_then(|word| State::parse(word.as_bytes())))
+async fn state(source: &mut Source, key: &OrderKey) -> Option<State> {
+    let mut ask = cmd("SECKILL.ORDER");
+    ask.arg(&key.voucher).arg(&key.order);
+    let fields: HashMap<String, Value> = ask.query_async(source.connection()).await.ok()?;
+    let text = |name| from_redis_value::<String>(fields.get(name).cloned()?).ok();
+    let state = text("state").filter(|_| text("user").as_ref() == Some(&key.user))?;
+    State::parse(state.as_bytes())
 }
