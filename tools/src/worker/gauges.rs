@@ -1,7 +1,6 @@
 //! How far the group is behind in its streams, measured with a timer and a connection of its own,
 //! since the numbers matter most while a database hangs.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use redis::RedisResult;
@@ -9,8 +8,9 @@ use seckill_tools::nodes::Nodes;
 use seckill_tools::server_errors::message;
 use tracing::debug;
 
-use crate::halt::{Stop, rest};
-use crate::options::{Options, Streams};
+use crate::halt::rest;
+use crate::in_flight::Shared;
+use crate::options::Streams;
 use crate::order_events::Which;
 use crate::source::{Source, reply};
 use crate::totals::Totals;
@@ -18,13 +18,8 @@ use crate::totals::Totals;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Sets the gauges of some streams until asked to stop.
-pub async fn keep(
-    options: Arc<Options>,
-    totals: Arc<Totals>,
-    streams: Streams,
-    mut nodes: Nodes,
-    mut stop: Stop,
-) {
+pub async fn keep(shared: Shared, streams: Streams, mut nodes: Nodes) {
+    let Shared { options, totals, mut stop, .. } = shared;
     let mut source: Option<Source> = None;
     loop {
         let measured = match &mut source {

@@ -43,8 +43,14 @@ const REFUSED_BATCH: u32 = 8;
 /// How long to wait for replicas in one try.
 const REPLICAS_WAIT: Duration = Duration::from_secs(1);
 
-/// What the parts of a consumer have in common.
-pub type Shared = (Arc<Options>, Arc<Totals>, Arc<Store>);
+/// What the consumers of a worker have in common, and their parts.
+#[derive(Clone)]
+pub struct Shared {
+    pub options: Arc<Options>,
+    pub totals: Arc<Totals>,
+    pub store: Arc<Store>,
+    pub stop: Stop,
+}
 
 /// A part of a batch that is committed in one transaction.
 #[derive(Debug)]
@@ -54,12 +60,9 @@ struct Piece {
 }
 
 pub struct InFlight {
-    options: Arc<Options>,
-    totals: Arc<Totals>,
-    store: Arc<Store>,
+    shared: Shared,
     /// The stream of orders whose entries it writes.
     stream: String,
-    stop: Stop,
     /// The names of an entry's fields.
     pub fields: Vec<OrderFields>,
     /// To be committed.
@@ -83,13 +86,10 @@ pub struct InFlight {
 
 /// What there is to read, and to wait for.
 impl InFlight {
-    pub fn new((options, totals, store): Shared, stream: &str, stop: Stop) -> Self {
+    pub fn new(shared: Shared, stream: &str) -> Self {
         Self {
-            options,
-            totals,
-            store,
+            shared,
             stream: stream.to_owned(),
-            stop,
             fields: Vec::new(),
             read: Vec::new(),
             pieces: Vec::new(),
@@ -111,15 +111,19 @@ impl InFlight {
 
     /// The entries that are to be tried again now.
     pub fn take_due(&mut self) -> BTreeMap<Which, Vec<EntryId>> {
-        let due = self.parked.take_due(Instant::now(), self.options.retry);
-        self.totals.add(Count::Retries, due.values().map(Vec::len).sum());
+        let due = self.parked.take_due(Instant::now(), self.shared.options.retry);
+        self.shared.totals.add(Count::Retries, due.values().map(Vec::len).sum());
         due
     }
 
     /// How many entries are to be read at a time. While all that is read is refused, little is read
     /// at a time, but it is read: the next order may be a good one.
     pub fn count(&self) -> u32 {
-        if self.is_refusing { REFUSED_BATCH.min(self.options.batch) } else { self.options.batch }
+        if self.is_refusing {
+            REFUSED_BATCH.min(self.shared.options.batch)
+        } else {
+            self.shared.options.batch
+        }
     }
 
     /// How many pending entries were deleted since this was last asked, and whether one could not
@@ -150,7 +154,7 @@ impl InFlight {
     }
 
     pub fn add(&mut self, which: Which, entry: StreamEntry) {
-        let (place, retry) = ((which, entry.id), self.options.retry);
+        let (place, retry) = ((which, entry.id), self.shared.options.retry);
         let unfit = match Event::parse(which, &entry, &self.fields) {
             Ok(event) if self.parked.joins(&event, Instant::now(), retry) => return,
             Ok(event) => return self.read.push(event),
@@ -190,7 +194,7 @@ impl InFlight {
     /// An error until the replicas have everything up to now: a failover then loses nothing of what
     /// is written.
     async fn replicated(&self, source: &mut Source) -> RedisResult<()> {
-        let replicas = self.options.replicas;
+        let replicas = self.shared.options.replicas;
         let Some(event) = self.read.first().filter(|_| replicas > 0) else { return Ok(()) };
         let mut both = redis::pipe();
         // Taking an entry once more is a write, which the replicas have after all that was before.
@@ -208,13 +212,13 @@ impl InFlight {
 
     fn outage(&self) -> Outage {
         let part = Component::Database(self.stream.clone());
-        Outage::of("the database", self.store.name(), part, &self.totals)
+        Outage::of("the database", self.shared.store.name(), part, &self.shared.totals)
     }
 
     /// The database is down: waits before it is tried again.
     async fn wait(&mut self, outage: &mut Outage, down: &Fault) -> Result<(), Stopped> {
         let tries = outage.failed(&down.text());
-        rest(&mut self.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await
+        rest(&mut self.shared.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await
     }
 
     /// What the tables say, once the database answers.
@@ -224,7 +228,7 @@ impl InFlight {
     ) -> Result<T, Halt> {
         let mut outage = self.outage();
         loop {
-            match ask(&self.store).await {
+            match ask(&self.shared.store).await {
                 Ok(found) => {
                     outage.over();
                     return Ok(found);
@@ -293,19 +297,19 @@ impl InFlight {
         loop {
             let began = Instant::now();
             let tried = async {
-                let applied = self.store.apply(events).await;
-                self.totals.took(began.elapsed());
+                let applied = self.shared.store.apply(events).await;
+                self.shared.totals.took(began.elapsed());
                 let probed = match applied {
                     // Another worker may have inserted the same row: the next try sees it.
                     Ok(_) => Ok(()),
                     Err(Fault::Refused(_)) if tries == 0 => Ok(()),
-                    Err(_) => self.store.probe().await,
+                    Err(_) => self.shared.store.probe().await,
                 };
                 (applied, probed)
             };
             let (applied, probed) = tokio::select! {
                 tried = tried => tried,
-                () = grace(self.stop.clone()) => return Err(Halt::Stopped),
+                () = grace(self.shared.stop.clone()) => return Err(Halt::Stopped),
             };
             if let Err(Fault::Lacks(text)) = applied {
                 return Err(Halt::Settings(text));
@@ -316,7 +320,7 @@ impl InFlight {
                     return Ok(applied);
                 }
                 Err(down) => {
-                    self.totals.add(Count::Retries, 1);
+                    self.shared.totals.add(Count::Retries, 1);
                     self.wait(&mut outage, &down).await?;
                 }
             }
@@ -326,14 +330,14 @@ impl InFlight {
     fn sum(&self, Applied { outcomes, conflicts }: &Applied) {
         let of = |want: RowOutcome| outcomes.iter().filter(|outcome| **outcome == want).count();
         if !outcomes.is_empty() {
-            self.totals.add(Count::Batches, 1);
+            self.shared.totals.add(Count::Batches, 1);
         }
         let (inserted, repeated) = (of(RowOutcome::Inserted), of(RowOutcome::Repeated));
-        self.totals.add(Count::Orders, inserted + repeated);
-        self.totals.add(Count::Inserted, inserted);
-        self.totals.add(Count::Repeated, repeated);
-        self.totals.add(Count::Confirmed, of(RowOutcome::Confirmed));
-        self.totals.add(Count::Released, of(RowOutcome::Released));
+        self.shared.totals.add(Count::Orders, inserted + repeated);
+        self.shared.totals.add(Count::Inserted, inserted);
+        self.shared.totals.add(Count::Repeated, repeated);
+        self.shared.totals.add(Count::Confirmed, of(RowOutcome::Confirmed));
+        self.shared.totals.add(Count::Released, of(RowOutcome::Released));
         for (key, conflict) in conflicts {
             let [order, voucher, user] =
                 [&key.order, &key.voucher, &key.user].map(|text| sanitize(text));
@@ -342,7 +346,7 @@ impl InFlight {
                  seckill-worker check",
                 conflict.letters()
             );
-            self.totals.another_conflict();
+            self.shared.totals.another_conflict();
         }
     }
 }

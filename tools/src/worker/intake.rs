@@ -5,7 +5,6 @@ mod asked;
 mod gone;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::entry_id::EntryId;
@@ -14,12 +13,12 @@ use seckill_tools::duration::millis;
 use seckill_tools::server_errors::is_full;
 use tracing::{debug, warn};
 
-use crate::halt::{Halt, Stop};
+use crate::halt::Halt;
 use crate::in_flight::{InFlight, Shared};
-use crate::options::{OnZeroRows, Options};
+use crate::options::OnZeroRows;
 use crate::order_events::{StreamEntry, Which};
 use crate::source::{Delivery, PIECE, Source, reply};
-use crate::totals::{Count, Totals};
+use crate::totals::Count;
 use asked::Asked;
 use gone::{Gone, gone_unread};
 
@@ -31,9 +30,8 @@ const IDLE_TIMES: u32 = 10;
 const IDLE_MIN: Duration = BLOCK.saturating_mul(4);
 
 pub struct Intake {
-    options: Arc<Options>,
-    totals: Arc<Totals>,
-    stop: Stop,
+    shared: Shared,
+    pub in_flight: InFlight,
     /// The last entry that was ever appended, at the last read.
     last: BTreeMap<Which, EntryId>,
     /// The greatest entry that was deleted unread.
@@ -51,40 +49,29 @@ pub struct ReadBatch {
 }
 
 impl Intake {
-    pub fn new((options, totals, _): Shared, stop: Stop) -> Self {
-        Self { options, totals, stop, last: BTreeMap::new(), deleted: BTreeMap::new() }
+    pub fn new(shared: Shared, orders: &str) -> Self {
+        let in_flight = InFlight::new(shared.clone(), orders);
+        Self { shared, in_flight, last: BTreeMap::new(), deleted: BTreeMap::new() }
     }
 
     /// Handles entries that are pending for this consumer but unknown to it: those of an earlier
     /// worker of this name, or delivered when a connection broke.
-    pub async fn recover(
-        &mut self,
-        source: &mut Source,
-        in_flight: &mut InFlight,
-    ) -> Result<(), Halt> {
+    pub async fn recover(&mut self, source: &mut Source) -> Result<(), Halt> {
         for which in source.all() {
-            let mut after = EntryId::default();
-            loop {
-                let mut ids = source.own(which, after).await?;
-                let Some(last) = ids.last().copied() else { break };
-                after = last;
-                ids.retain(|id| !in_flight.parked().knows((which, *id)));
-                self.claim(source, in_flight, which, &ids).await?;
-            }
+            let all = (EntryId::default(), EntryId { ms: u64::MAX, seq: u64::MAX });
+            let mut ids = source.pending_ids(which, all, true).await?;
+            ids.retain(|id| !self.in_flight.parked().knows((which, *id)));
+            self.claim(source, which, &ids).await?;
         }
         Ok(())
     }
 
     /// Tries entries that are due. True if there were any.
-    pub async fn retry(
-        &mut self,
-        source: &mut Source,
-        in_flight: &mut InFlight,
-    ) -> Result<bool, Halt> {
-        let due = in_flight.take_due();
+    pub async fn retry(&mut self, source: &mut Source) -> Result<bool, Halt> {
+        let due = self.in_flight.take_due();
         let has_any = !due.is_empty();
         for (which, ids) in due {
-            self.claim(source, in_flight, which, &ids).await?;
+            self.claim(source, which, &ids).await?;
         }
         Ok(has_any)
     }
@@ -92,26 +79,25 @@ impl Intake {
     async fn claim(
         &mut self,
         source: &mut Source,
-        in_flight: &mut InFlight,
         which: Which,
         ids: &[EntryId],
     ) -> Result<(), Halt> {
-        for ids in ids.chunks((self.options.batch as usize).min(PIECE)) {
+        for ids in ids.chunks((self.shared.options.batch as usize).min(PIECE)) {
             let claimed = source.claim(which, ids).await?;
-            in_flight.take(source, which, claimed).await?;
+            self.in_flight.take(source, which, claimed).await?;
         }
         Ok(())
     }
 
     /// Asks for new entries. The request goes now, and the answer is read later. Orders are not
     /// read while an operator must look first.
-    pub async fn ask(&self, source: &Source, in_flight: &InFlight) -> Asked {
-        let is_stuck = in_flight.parked().has_unchanged();
-        let is_open = self.options.on_zero_rows != OnZeroRows::Stop || !is_stuck;
-        self.totals.intake(source.name(Which::Orders), is_open);
+    pub async fn ask(&self, source: &Source) -> Asked {
+        let is_stuck = self.in_flight.parked().has_unchanged();
+        let is_open = self.shared.options.on_zero_rows != OnZeroRows::Stop || !is_stuck;
+        self.shared.totals.intake(source.name(Which::Orders), is_open);
         let mut of = source.all();
         of.retain(|which| is_open || *which != Which::Orders);
-        Asked::of(source, of, in_flight.count()).await
+        Asked::of(source, of, self.in_flight.count()).await
     }
 
     /// Reads the entries that were asked for, and sees what is gone.
@@ -143,15 +129,11 @@ impl Intake {
 
     /// Asks for what comes after a read, if there is probably more: before rows are locked, so that
     /// the server answers while they are written. Not if an operator may have to look first.
-    pub async fn ask_on(
-        &self,
-        source: &Source,
-        in_flight: &InFlight,
-        read: &ReadBatch,
-    ) -> Option<Asked> {
-        let may_stop = self.options.on_zero_rows == OnZeroRows::Stop || *self.stop.borrow();
+    pub async fn ask_on(&self, source: &Source, read: &ReadBatch) -> Option<Asked> {
+        let may_stop =
+            self.shared.options.on_zero_rows == OnZeroRows::Stop || *self.shared.stop.borrow();
         match read.is_full && !may_stop {
-            true => Some(self.ask(source, in_flight).await),
+            true => Some(self.ask(source).await),
             false => None,
         }
     }
@@ -161,20 +143,19 @@ impl Intake {
     pub async fn handle(
         &mut self,
         source: &mut Source,
-        in_flight: &mut InFlight,
         ReadBatch { of, entries, gone, .. }: ReadBatch,
     ) -> Result<bool, Halt> {
         if gone > 0 {
-            self.uncheck(source, in_flight, "entries were deleted unread", gone).await?;
+            self.uncheck(source, "entries were deleted unread", gone).await?;
         }
         let has_any = !entries.is_empty();
         if has_any {
-            entries.into_iter().for_each(|(which, entry)| in_flight.add(which, entry));
-            in_flight.finish(source).await?;
+            entries.into_iter().for_each(|(which, entry)| self.in_flight.add(which, entry));
+            self.in_flight.finish(source).await?;
         }
-        self.note_gone(source, in_flight).await?;
-        if !has_any && !self.options.once {
-            let due = in_flight.parked().next_due();
+        self.note_gone(source).await?;
+        if !has_any && !self.shared.options.once {
+            let due = self.in_flight.parked().next_due();
             let until_due = due.map(|due| due.saturating_duration_since(Instant::now()));
             let wait = until_due.map_or(BLOCK, |wait| wait.min(BLOCK));
             self.wait(source, &of, wait).await?;
@@ -183,63 +164,53 @@ impl Intake {
     }
 
     /// Notes entries that were deleted while they were pending, or could not be read.
-    pub async fn note_gone(&self, source: &Source, in_flight: &mut InFlight) -> Result<(), Halt> {
-        let (deleted, has_unreadable) = in_flight.take_gone();
+    pub async fn note_gone(&mut self, source: &Source) -> Result<(), Halt> {
+        let (deleted, has_unreadable) = self.in_flight.take_gone();
         if deleted > 0 {
             let why = "entries were deleted while they were pending";
-            self.uncheck(source, in_flight, why, deleted).await?;
+            self.uncheck(source, why, deleted).await?;
         }
         if has_unreadable {
-            self.uncheck(source, in_flight, "an entry could not be read", 0).await?;
+            self.uncheck(source, "an entry could not be read", 0).await?;
         }
         Ok(())
     }
 
     /// Rows and server may differ from now on.
-    pub async fn uncheck(
-        &self,
-        source: &Source,
-        in_flight: &mut InFlight,
-        why: &str,
-        deleted: u64,
-    ) -> Result<(), Halt> {
+    pub async fn uncheck(&mut self, source: &Source, why: &str, deleted: u64) -> Result<(), Halt> {
         let (orders, group) = (source.name(Which::Orders), source.group());
         match deleted {
             0 => warn!("{orders} is to be checked: {why}"),
             deleted => warn!("{orders} is to be checked: {why}, {deleted} at least"),
         }
-        self.totals.add(Count::Deleted, usize::try_from(deleted).unwrap_or(usize::MAX));
-        self.totals.unchecked(orders, true);
-        in_flight.ask(async |store| store.uncheck(orders, group, why, deleted).await).await
+        self.shared.totals.add(Count::Deleted, usize::try_from(deleted).unwrap_or(usize::MAX));
+        self.shared.totals.unchecked(orders, true);
+        self.in_flight.ask(async |store| store.uncheck(orders, group, why, deleted).await).await
     }
 
     /// Takes over entries that other workers have left. True if there were any.
     ///
     /// These may be entries of a live worker that can't reach the database. An entry that two
     /// workers write still becomes one row.
-    pub async fn steal(
-        &mut self,
-        source: &mut Source,
-        in_flight: &mut InFlight,
-    ) -> Result<bool, Halt> {
+    pub async fn steal(&mut self, source: &mut Source) -> Result<bool, Halt> {
         let mut has_stolen = false;
-        let idle = self.options.claim_after;
+        let idle = self.shared.options.claim_after;
         for which in source.all() {
             let mut next = Some(EntryId::default());
             while let Some(start) = next {
                 let (mut claimed, more) =
-                    source.steal(which, idle, start, self.options.batch).await?;
+                    source.steal(which, idle, start, self.shared.options.batch).await?;
                 next = more;
                 // Entries that are parked here have their own time of retry.
-                let parked = in_flight.parked();
+                let parked = self.in_flight.parked();
                 claimed.entries.retain(|entry| !parked.knows((which, entry.id)));
                 if !claimed.entries.is_empty() {
                     has_stolen = true;
                     let (count, name) = (claimed.entries.len(), source.name(which));
                     debug!("took over {count} entries of {name}");
                 }
-                in_flight.take(source, which, claimed).await?;
-                if *self.stop.borrow() {
+                self.in_flight.take(source, which, claimed).await?;
+                if *self.shared.stop.borrow() {
                     return Ok(has_stolen);
                 }
             }
@@ -270,7 +241,7 @@ impl Intake {
             let mut trim = cmd("XTRIM");
             trim.arg(source.name(which)).arg("MINID").arg("=").arg(until.to_string());
             let trimmed: usize = trim.query_async(source.connection()).await?;
-            self.totals.add(Count::Trimmed, trimmed);
+            self.shared.totals.add(Count::Trimmed, trimmed);
         }
         Ok(())
     }
@@ -309,9 +280,9 @@ async fn needed_from(source: &mut Source, which: Which) -> RedisResult<Option<En
         let read = group.last_delivered;
         let mut needed = EntryId { seq: read.seq.saturating_add(1), ..read };
         if group.pending > 0 {
-            let pending = source.pending(which, &group.name);
-            let first = reply::summary(&source.ask(&pending).await?)?.first;
-            needed = first.map_or(needed, |first| needed.min(first));
+            let mut pending = source.pending(which, &group.name);
+            let first = reply::pending(&source.ask(pending.arg("-").arg("+").arg(1)).await?)?;
+            needed = first.first().map_or(needed, |first| needed.min(first.id));
         }
         first = Some(first.map_or(needed, |first| first.min(needed)));
     }

@@ -62,6 +62,7 @@ use tracing_subscriber::prelude::*;
 
 use consumers::Consumers;
 use halt::{Stop, rest};
+use in_flight::Shared;
 use options::{Command, Options, Site};
 use outage::Outage;
 use serve::PATIENCE;
@@ -197,8 +198,13 @@ async fn run(options: Arc<Options>, totals: Arc<Totals>, mut stop: Stop) -> Resu
     let (statements, migrates) = (options.shop.statements(), !options.no_migrate);
     let store = Arc::new(Store::new(&options.site, statements, connections, migrates)?);
     let (tell, opened) = watch::channel(false);
-    let (its_options, its_totals) = (Arc::clone(&options), Arc::clone(&totals));
-    let consumers = Consumers::new(its_options, its_totals, store.clone(), opened, stop.clone())?;
+    let shared = Shared {
+        options: options.clone(),
+        totals: totals.clone(),
+        store: store.clone(),
+        stop: stop.clone(),
+    };
+    let consumers = Consumers::new(shared, opened)?;
     // The lag is measured even while the database is not reachable yet.
     let opening = async {
         if open(&store, &options, &totals, &mut stop).await? {

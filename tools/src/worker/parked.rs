@@ -8,6 +8,7 @@
 //! What is remembered is bounded by voucher. More entries of a voucher stay pending, forgotten,
 //! until they were idle for so long that a worker takes them over: no other voucher waits for that.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
@@ -68,16 +69,10 @@ struct Put {
     /// How often this worker could not write it. The server's count of deliveries can't show that:
     /// it also counts deliveries to workers that died.
     times: u64,
-    /// Whether the database or the server refuses it, rather than a rule of the worker.
-    is_refused: bool,
     /// None if it is not tried again.
     due: Option<Instant>,
-    /// The voucher of the order; empty if that can't be read.
-    voucher: Vec<u8>,
-    is_unchanged: bool,
-    /// What it says: it is in flight, whatever becomes of the entry.
-    event: Option<Event>,
-    raw: Option<RawOrder>,
+    /// What it says, too: it is in flight, whatever becomes of the entry.
+    refusal: Refusal,
 }
 
 #[derive(Debug, Default)]
@@ -96,30 +91,28 @@ impl Parked {
     /// None if it is not remembered, since there are too many of its voucher.
     pub fn put(
         &mut self,
-        refusal: &Refusal,
+        refusal: Refusal,
         now: Instant,
         (first, most): (Duration, Duration),
     ) -> Option<u64> {
-        let is_unchanged = matches!(refusal.why, Why::Unchanged(_));
-        if let Some(event) = refusal.event.as_ref().filter(|event| is_unchanged && event.is_order())
+        if let (Why::Unchanged(_), Some(event)) = (&refusal.why, &refusal.event)
+            && event.is_order()
         {
             self.stuck.insert(event.key.voucher.clone());
         }
-        let put = self.remember(refusal.place, refusal.voucher(), refusal.event.as_ref())?;
+        let put = self.remember(refusal)?;
         put.times += 1;
         put.due = Some(now + back_off(first, put.times).min(most.max(first)));
-        put.is_unchanged = is_unchanged;
-        put.is_refused = matches!(refusal.why, Why::Refused(_));
-        put.raw.clone_from(&refusal.raw);
         Some(put.times)
     }
 
-    fn remember(
-        &mut self,
-        place: Place,
-        voucher: &[u8],
-        event: Option<&Event>,
-    ) -> Option<&mut Put> {
+    fn remember(&mut self, refusal: Refusal) -> Option<&mut Put> {
+        let (place, voucher) = (refusal.place, refusal.voucher());
+        // Other names of fields may tell its voucher now.
+        let has_other = |put: &Put| put.refusal.voucher() != voucher;
+        if self.entries.get(&place).is_some_and(has_other) {
+            self.forget(place);
+        }
         if !self.entries.contains_key(&place) {
             let count = self.counts.get(voucher).copied().unwrap_or(0);
             if count >= VOUCHER_MAX || self.entries.len() >= PARKED_MAX {
@@ -128,27 +121,26 @@ impl Parked {
             }
             self.counts.insert(voucher.to_owned(), count + 1);
         }
-        Some(self.entries.entry(place).or_insert_with(|| Put {
-            times: 0,
-            is_refused: false,
-            due: None,
-            voucher: voucher.to_owned(),
-            is_unchanged: false,
-            event: event.cloned(),
-            raw: None,
-        }))
+        Some(match self.entries.entry(place) {
+            Entry::Vacant(entry) => entry.insert(Put { times: 0, due: None, refusal }),
+            Entry::Occupied(entry) => {
+                let put = entry.into_mut();
+                put.refusal = refusal;
+                put
+            }
+        })
     }
 
     /// Parks an order without a try, if another order of its voucher is stuck.
     pub fn joins(&mut self, event: &Event, now: Instant, wait: Duration) -> bool {
         let place = event.place;
-        let voucher = &event.key.voucher;
-        if !event.is_order() || !self.stuck.contains(voucher) || self.entries.contains_key(&place) {
+        let is_stuck = event.is_order() && self.stuck.contains(&event.key.voucher);
+        if !is_stuck || self.entries.contains_key(&place) {
             return false;
         }
-        if let Some(put) = self.remember(place, voucher.as_bytes(), Some(event)) {
+        let (event, why) = (Some(event.clone()), Why::Unchanged(String::new()));
+        if let Some(put) = self.remember(Refusal { place, event, raw: None, why }) {
             put.due = Some(now + wait);
-            put.is_unchanged = true;
         }
         true
     }
@@ -158,10 +150,10 @@ impl Parked {
     pub fn leave(&mut self, place: Place) {
         let Some(put) = self.entries.get_mut(&place) else { return };
         put.due = None;
-        let voucher = put.voucher.clone();
+        let voucher = put.refusal.voucher().to_owned();
         let is_stuck = |stuck: &String| stuck.as_bytes() == voucher;
         if self.stuck.iter().any(is_stuck) {
-            let its = self.entries.values_mut().filter(|put| put.voucher == voucher);
+            let its = self.entries.values_mut().filter(|put| put.refusal.voucher() == voucher);
             its.for_each(|put| put.due = None);
         }
     }
@@ -169,11 +161,12 @@ impl Parked {
     /// The entry is written, or no longer this worker's.
     pub fn forget(&mut self, place: Place) {
         let Some(put) = self.entries.remove(&place) else { return };
-        if let Some(count) = self.counts.get_mut(&put.voucher) {
+        let voucher = put.refusal.voucher();
+        if let Some(count) = self.counts.get_mut(voucher) {
             *count -= 1;
             if *count == 0 {
-                self.counts.remove(&put.voucher);
-                self.crowded.remove(&put.voucher);
+                self.counts.remove(voucher);
+                self.crowded.remove(voucher);
             }
         }
     }
@@ -182,8 +175,8 @@ impl Parked {
     pub fn wake(&mut self, vouchers: &BTreeSet<&str>, now: Instant) {
         let vouchers: BTreeSet<_> = vouchers.iter().map(|voucher| voucher.as_bytes()).collect();
         for put in self.entries.values_mut() {
-            let is_its = vouchers.contains(&*put.voucher);
-            if is_its && put.due.is_some() && (put.is_unchanged || !put.is_refused) {
+            let is_its = vouchers.contains(put.refusal.voucher());
+            if is_its && put.due.is_some() && !matches!(put.refusal.why, Why::Refused(_)) {
                 put.due = Some(now);
             }
         }
@@ -196,14 +189,14 @@ impl Parked {
 
     /// The orders that these releases have ended.
     pub fn ended(&self, released: &BTreeSet<&RawOrder>) -> Vec<Place> {
-        let is_it = |put: &Put| put.raw.as_ref().is_some_and(|raw| released.contains(raw));
+        let is_it = |put: &Put| put.refusal.raw.as_ref().is_some_and(|raw| released.contains(raw));
         let all = self.entries.iter().filter(|((which, _), _)| *which == Which::Orders);
         all.filter(|(_, put)| is_it(put)).map(|(place, _)| *place).collect()
     }
 
     /// What an entry says that is parked.
     pub fn event(&self, place: Place) -> Option<&Event> {
-        self.entries.get(&place)?.event.as_ref()
+        self.entries.get(&place)?.refusal.event.as_ref()
     }
 
     pub fn knows(&self, place: Place) -> bool {
@@ -244,7 +237,7 @@ impl Parked {
         let (mut taken, mut tried) = (BTreeMap::new(), BTreeSet::new());
         for (which, id) in places {
             let Some(put) = self.entries.get_mut(&(which, id)) else { continue };
-            let voucher = str::from_utf8(&put.voucher).unwrap_or_default();
+            let voucher = str::from_utf8(put.refusal.voucher()).unwrap_or_default();
             let is_stuck = which == Which::Orders && self.stuck.contains(voucher);
             put.due = Some(now + wait);
             if is_stuck && !tried.insert(voucher.to_owned()) {
@@ -290,13 +283,13 @@ mod tests {
         let (mut parked, start) = (Parked::default(), Instant::now());
         let refused = |ms| bad(ms, Why::Refused("no".to_owned()));
         for ms in [3, 1, 2] {
-            parked.put(&refused(ms), start, WAITS);
+            parked.put(refused(ms), start, WAITS);
         }
         assert_eq!(parked.next_due(), Some(start + SECOND));
         assert_eq!(due(&mut parked, start), [0; 0]);
         assert_eq!(due(&mut parked, start + SECOND), [1, 2, 3]);
         assert!(due(&mut parked, start + SECOND).is_empty() && parked.len() == 3);
-        assert_eq!(parked.put(&refused(1), start, WAITS), Some(2));
+        assert_eq!(parked.put(refused(1), start, WAITS), Some(2));
         assert_eq!(parked.next_due(), Some(start + 2 * SECOND));
         parked.forget(place(1));
         assert_eq!(due(&mut parked, start + 2 * SECOND), [2, 3], "these were not finished");
@@ -307,7 +300,7 @@ mod tests {
         let (mut parked, start) = (Parked::default(), Instant::now());
         let unchanged = Why::Unchanged("no row".to_owned());
         assert!(!parked.joins(&order(2, "7"), start, SECOND));
-        parked.put(&bad(1, unchanged), start, WAITS);
+        parked.put(bad(1, unchanged), start, WAITS);
         assert!(parked.joins(&order(2, "7"), start, SECOND));
         assert!(parked.joins(&order(3, "7"), start, SECOND));
         assert!(!parked.joins(&order(4, "8"), start, SECOND), "another voucher goes on");
@@ -334,14 +327,14 @@ mod tests {
             Refusal { place, event: None, raw: Some(raw), why }
         };
         for ms in 0..VOUCHER_MAX + 10 {
-            let is_remembered = parked.put(&of(ms, "7"), start, WAITS).is_some();
+            let is_remembered = parked.put(of(ms, "7"), start, WAITS).is_some();
             assert_eq!(is_remembered, ms < VOUCHER_MAX);
         }
         assert!(parked.is_crowded(b"7") && !parked.is_crowded(b"8"));
-        assert!(parked.put(&of(VOUCHER_MAX + 10, "8"), start, WAITS).is_some());
+        assert!(parked.put(of(VOUCHER_MAX + 10, "8"), start, WAITS).is_some());
         let (first, other) = (of(3, "7").raw.unwrap(), of(VOUCHER_MAX + 5, "7").raw.unwrap());
         assert_eq!(parked.ended(&BTreeSet::from([&first, &other])), [place(3)]);
         parked.forget(place(3));
-        assert!(parked.put(&of(VOUCHER_MAX, "7"), start, WAITS).is_some(), "there is room");
+        assert!(parked.put(of(VOUCHER_MAX, "7"), start, WAITS).is_some(), "there is room");
     }
 }

@@ -13,15 +13,15 @@ use tracing::{error, info, warn};
 
 use crate::check;
 use crate::gauges::measure;
-use crate::halt::{Halt, Stop, Stopped, rest};
-use crate::in_flight::{InFlight, Shared};
+use crate::halt::{Halt, Stopped, rest};
+use crate::in_flight::Shared;
 use crate::intake::{BLOCK, Intake, leave};
-use crate::options::{Options, Streams};
+use crate::options::Streams;
 use crate::outage::Outage;
 use crate::pairing::{looks_wrong, pair};
 use crate::source::Source;
 use crate::store::{Fault, Store};
-use crate::totals::{Component, Count, Totals};
+use crate::totals::{Component, Count};
 
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// How often a group that is not checked is checked, once all entries are read.
@@ -34,17 +34,13 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 const OTHERS_EVERY: Duration = Duration::from_millis(50);
 
 pub struct StreamConsumer {
-    options: Arc<Options>,
-    totals: Arc<Totals>,
-    store: Arc<Store>,
+    shared: Shared,
     intake: Intake,
-    in_flight: InFlight,
     /// Since when `--once` waits for entries of other consumers.
     waits_since: Option<Instant>,
     streams: Streams,
     consumer: String,
     nodes: Nodes,
-    stop: Stop,
     outage: Outage,
     has_served: bool,
     /// A group was missing, and none has been read since.
@@ -77,31 +73,18 @@ impl Every {
 }
 
 impl StreamConsumer {
-    pub fn new(
-        options: Arc<Options>,
-        streams: Streams,
-        consumer: &str,
-        store: Arc<Store>,
-        totals: Arc<Totals>,
-        stop: Stop,
-    ) -> Result<Self> {
+    pub fn new(shared: Shared, streams: Streams, consumer: &str) -> Result<Self> {
         let server = format!("the server of {}", streams.orders);
-        let place = options.site.server.without_password();
-        let outage =
-            Outage::of(&server, &place, Component::Server(streams.orders.clone()), &totals);
-        let shared = || -> Shared { (options.clone(), totals.clone(), store.clone()) };
+        let (site, part) = (&shared.options.site, Component::Server(streams.orders.clone()));
+        let place = site.server.without_password();
         Ok(Self {
-            nodes: Nodes::new(options.site.server.place()?),
-            intake: Intake::new(shared(), stop.clone()),
-            in_flight: InFlight::new(shared(), &streams.orders, stop.clone()),
-            options,
-            totals,
-            store,
+            nodes: Nodes::new(site.server.place()?),
+            intake: Intake::new(shared.clone(), &streams.orders),
             waits_since: None,
+            outage: Outage::of(&server, &place, part, &shared.totals),
+            shared,
             streams,
             consumer: consumer.to_owned(),
-            stop,
-            outage,
             has_served: false,
             lacks_group: false,
         })
@@ -114,22 +97,22 @@ impl StreamConsumer {
             let error = match self.session().await {
                 Ok(()) | Err(Halt::Stopped) => return Ok(()),
                 Err(Halt::Redis(error)) => error,
-                Err(Halt::Unpaired(text)) if !self.options.once => {
+                Err(Halt::Unpaired(text)) if !self.shared.options.once => {
                     if self.unpaired(&text).await.is_err() {
                         return Ok(());
                     }
                     continue;
                 }
-                Err(halt) => return Err(halt.error(&self.options.site)),
+                Err(halt) => return Err(halt.error(&self.shared.options.site)),
             };
             let is_lasting = trouble(&error) == Trouble::Wrong;
-            let is_patient = !self.options.once || started.elapsed() < PATIENCE;
+            let is_patient = !self.shared.options.once || started.elapsed() < PATIENCE;
             let gives_up = match self.has_served {
                 false => is_lasting || !is_patient,
-                true => is_lasting && self.options.once,
+                true => is_lasting && self.shared.options.once,
             };
             if gives_up {
-                return Err(Halt::Redis(error).error(&self.options.site));
+                return Err(Halt::Redis(error).error(&self.shared.options.site));
             }
             if self.pause(&error).await.is_err() {
                 return Ok(());
@@ -140,18 +123,19 @@ impl StreamConsumer {
     async fn session(&mut self) -> Result<(), Halt> {
         let connection = tokio::select! {
             connection = self.nodes.connect(&self.streams.orders) => connection?,
-            _ = self.stop.wait_for(|stop| *stop) => return Err(Halt::Stopped),
+            _ = self.shared.stop.wait_for(|stop| *stop) => return Err(Halt::Stopped),
         };
-        let (group, consumer) = (&self.options.site.group, &self.consumer);
+        let (group, consumer) = (&self.shared.options.site.group, &self.consumer);
         let mut source = Source::new(connection, self.streams.clone(), group, consumer);
-        self.in_flight.fields = self.options.compare(source.connection()).await?.fields;
+        self.intake.in_flight.fields =
+            self.shared.options.compare(source.connection()).await?.fields;
         self.pair(&mut source).await?;
         if source.make_groups().await? {
             let why = "the stream or its group was missing";
-            self.intake.uncheck(&source, &mut self.in_flight, why, 0).await?;
+            self.intake.uncheck(&source, why, 0).await?;
         }
-        self.in_flight.finish(&mut source).await?;
-        self.intake.recover(&mut source, &mut self.in_flight).await?;
+        self.intake.in_flight.finish(&mut source).await?;
+        self.intake.recover(&mut source).await?;
         self.serve(&mut source).await?;
         leave(&mut source).await?;
         Ok(())
@@ -159,31 +143,32 @@ impl StreamConsumer {
 
     /// Reads nothing from a server that is not paired with the tables.
     async fn pair(&mut self, source: &mut Source) -> Result<(), Halt> {
-        if !self.options.fields.unchecked
+        if !self.shared.options.fields.unchecked
             && let Some(text) = looks_wrong(source).await?
         {
             return Err(Halt::Unpaired(text));
         }
         let orders = self.streams.orders.clone();
-        let options = Arc::clone(&self.options);
-        let paired = self.in_flight.ask(async |store| pair(source, store, &options).await).await?;
+        let options = Arc::clone(&self.shared.options);
+        let paired =
+            self.intake.in_flight.ask(async |store| pair(source, store, &options).await).await?;
         let group = paired.map_err(Halt::Unpaired)?;
         if let Some(why) = &group.unchecked {
             info!("{orders} is to be checked: {why}");
         }
-        self.totals.unchecked(&orders, group.unchecked.is_some());
-        self.totals.report(Component::Unpaired(orders), None);
+        self.shared.totals.unchecked(&orders, group.unchecked.is_some());
+        self.shared.totals.report(Component::Unpaired(orders), None);
         Ok(())
     }
 
     /// The server is not paired with the tables: says so once, and waits for an operator.
     async fn unpaired(&mut self, text: &str) -> Result<(), Stopped> {
         let orders = &self.streams.orders;
-        self.totals.intake(orders, false);
-        if self.totals.report(Component::Unpaired(orders.clone()), Some(text)) {
-            error!("{}: {text}", self.options.site.server.without_password());
+        self.shared.totals.intake(orders, false);
+        if self.shared.totals.report(Component::Unpaired(orders.clone()), Some(text)) {
+            error!("{}: {text}", self.shared.options.site.server.without_password());
         }
-        rest(&mut self.stop, CONNECT_MAX).await
+        rest(&mut self.shared.stop, CONNECT_MAX).await
     }
 
     /// Waits before the next connection, longer and longer; not at all the first time if only the
@@ -194,56 +179,58 @@ impl StreamConsumer {
             return Ok(());
         }
         let wait = back_off(CONNECT_FIRST, self.outage.failed_by(error)).min(CONNECT_MAX);
-        rest(&mut self.stop, wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await
+        rest(&mut self.shared.stop, wait.mul_f64(0.5 + fastrand::f64() / 2.0)).await
     }
 
     async fn serve(&mut self, source: &mut Source) -> Result<(), Halt> {
         let now = Instant::now();
-        let steal_every = self.options.claim_after / 2;
+        let steal_every = self.shared.options.claim_after / 2;
         let steal_every = steal_every.clamp(Duration::from_millis(50), Duration::from_secs(30));
         let mut steal = Every::new(steal_every, now);
         let mut checks = Every::new(CHECK_EVERY, now);
         let mut report = Every::new(REPORT_EVERY, now + REPORT_EVERY);
-        let mut trims = self.options.trim_every().map(|every| Every::new(every, now + every));
+        let mut trims =
+            self.shared.options.trim_every().map(|every| Every::new(every, now + every));
         let mut asked = None;
         loop {
-            if *self.stop.borrow() && asked.is_none() {
+            if *self.shared.stop.borrow() && asked.is_none() {
                 break;
             }
             let mut has_worked = false;
             if asked.is_none() && steal.is_due() {
-                has_worked |= self.intake.steal(source, &mut self.in_flight).await?;
+                has_worked |= self.intake.steal(source).await?;
             }
-            has_worked |= self.intake.retry(source, &mut self.in_flight).await?;
+            has_worked |= self.intake.retry(source).await?;
             let asked_now = match asked.take() {
                 Some(asked) => asked,
-                None => self.intake.ask(source, &self.in_flight).await,
+                None => self.intake.ask(source).await,
             };
             let read = self.intake.read(source, asked_now).await?;
             (self.has_served, self.lacks_group) = (true, false);
             self.outage.over();
             // What is left for long is taken over from this consumer, too.
             if !steal.is_near() {
-                asked = self.intake.ask_on(source, &self.in_flight, &read).await;
+                asked = self.intake.ask_on(source, &read).await;
             }
-            has_worked |= self.intake.handle(source, &mut self.in_flight, read).await?;
+            has_worked |= self.intake.handle(source, read).await?;
             if trims.as_mut().is_some_and(Every::is_due) {
                 self.trim(source).await?;
             }
-            self.intake.note_gone(source, &mut self.in_flight).await?;
-            self.totals.parked(&self.streams.orders, self.in_flight.parked().len());
-            if !has_worked && !self.options.once && checks.is_due() {
+            self.intake.note_gone(source).await?;
+            self.shared.totals.parked(&self.streams.orders, self.intake.in_flight.parked().len());
+            if !has_worked && !self.shared.options.once && checks.is_due() {
                 self.check(source).await?;
             }
             if report.is_due() {
-                self.in_flight.fields = self.options.compare(source.connection()).await?.fields;
+                self.intake.in_flight.fields =
+                    self.shared.options.compare(source.connection()).await?.fields;
                 self.report(source).await?;
             }
-            if self.options.once && !has_worked && self.is_done(source).await? {
+            if self.shared.options.once && !has_worked && self.is_done(source).await? {
                 break;
             }
         }
-        if self.options.once {
+        if self.shared.options.once {
             self.check(source).await?;
         }
         self.trim(source).await?;
@@ -253,14 +240,15 @@ impl StreamConsumer {
     /// Checks a group that is not checked, and rules what needs no operator.
     async fn check(&mut self, source: &mut Source) -> Result<(), Halt> {
         let orders = self.streams.orders.clone();
-        let group = self.options.site.group.clone();
+        let group = self.shared.options.site.group.clone();
         let asked = self.ask(async |store| store.group(&orders, &group).await).await?;
         let Some(found) = asked else { return Ok(()) };
         let Some(found) = found.filter(|group| group.unchecked.is_some()) else {
-            self.totals.unchecked(&orders, false);
+            self.shared.totals.unchecked(&orders, false);
             return Ok(());
         };
-        let mut is_over = check::by_itself(&self.options, &self.store, source).await?;
+        let mut is_over =
+            check::by_itself(&self.shared.options, &self.shared.store, source).await?;
         if is_over {
             let checked = async |store: &Store| store.checked(&orders, &group, &found).await;
             is_over = self.ask(checked).await? == Some(true);
@@ -268,7 +256,7 @@ impl StreamConsumer {
         if is_over {
             info!("{orders} is checked: nothing differs");
         }
-        self.totals.unchecked(&orders, !is_over);
+        self.shared.totals.unchecked(&orders, !is_over);
         Ok(())
     }
 
@@ -278,10 +266,10 @@ impl StreamConsumer {
         &mut self,
         ask: impl AsyncFn(&Store) -> Result<T, Fault>,
     ) -> Result<Option<T>, Halt> {
-        if self.options.once {
-            return self.in_flight.ask(ask).await.map(Some);
+        if self.shared.options.once {
+            return self.intake.in_flight.ask(ask).await.map(Some);
         }
-        match ask(&self.store).await {
+        match ask(&self.shared.store).await {
             Ok(found) => Ok(Some(found)),
             Err(Fault::Server(error)) => Err(Halt::Redis(error)),
             Err(_) => Ok(None),
@@ -291,22 +279,23 @@ impl StreamConsumer {
     /// Whether nothing is left to do, for `--once`. What is parked is tried again, and what other
     /// consumers have pending is waited for: they finish it, or it is taken over.
     async fn is_done(&mut self, source: &mut Source) -> Result<bool, Halt> {
-        if self.intake.steal(source, &mut self.in_flight).await? {
+        if self.intake.steal(source).await? {
             return Ok(false);
         }
-        if let Some(due) = self.in_flight.parked().next_due() {
+        if let Some(due) = self.intake.in_flight.parked().next_due() {
             let wait = due.saturating_duration_since(Instant::now());
-            rest(&mut self.stop, wait.min(BLOCK)).await?;
+            rest(&mut self.shared.stop, wait.min(BLOCK)).await?;
             return Ok(false);
         }
         let mut others = 0;
         for which in source.all() {
-            let own = self.in_flight.parked().of(which) as u64;
-            others += source.summary(which).await?.count.saturating_sub(own);
+            let own = self.intake.in_flight.parked().of(which) as u64;
+            let pending = source.ours(which).await?.map_or(0, |group| group.pending);
+            others += pending.saturating_sub(own);
         }
         let since = *self.waits_since.get_or_insert_with(Instant::now);
         if others > 0 && since.elapsed() < PATIENCE {
-            rest(&mut self.stop, OTHERS_EVERY).await?;
+            rest(&mut self.shared.stop, OTHERS_EVERY).await?;
             return Ok(false);
         }
         if others > 0 {
@@ -315,21 +304,21 @@ impl StreamConsumer {
                  they were idle for --claim-after",
                 self.streams.orders
             );
-            self.totals.left_to_others(others);
+            self.shared.totals.left_to_others(others);
         }
         Ok(true)
     }
 
     async fn trim(&mut self, source: &mut Source) -> Result<(), Halt> {
-        if let Some(after) = self.options.trim_after {
+        if let Some(after) = self.shared.options.trim_after {
             self.intake.trim(source, after).await?;
         }
         Ok(())
     }
 
     async fn report(&mut self, source: &mut Source) -> Result<(), Halt> {
-        let stands = measure(source, &self.totals).await?;
-        let done = self.totals.summary();
+        let stands = measure(source, &self.shared.totals).await?;
+        let done = self.shared.totals.summary();
         info!(
             "{} orders, {} rows, {} confirmed, {} released, {} dead letters, {} parked{stands}",
             done.of(Count::Orders),

@@ -15,7 +15,7 @@ use seckill_tools::duration::millis;
 
 use crate::options::Streams;
 use crate::order_events::{StreamEntry, Which};
-use reply::{Claimed, GroupInfo, PendingSummary, StreamInfo};
+use reply::{Claimed, GroupInfo, StreamInfo};
 
 /// Entries that are asked for at a time.
 pub const PIECE: usize = 1_000;
@@ -205,12 +205,6 @@ impl Source {
         }
     }
 
-    /// How many entries are pending, by consumer.
-    pub async fn summary(&mut self, which: Which) -> RedisResult<PendingSummary> {
-        let pending = self.pending(which, self.group.as_bytes());
-        reply::summary(&self.ask(&pending).await?)
-    }
-
     pub fn pending(&self, which: Which, group: &[u8]) -> Cmd {
         let mut pending = cmd("XPENDING");
         pending.arg(self.name(which)).arg(group);
@@ -273,29 +267,47 @@ impl Source {
         reply::taken(self.ask(&claim).await?)
     }
 
-    /// Ids greater than `after` that are pending for this consumer.
-    pub async fn own(&mut self, which: Which, after: EntryId) -> RedisResult<Vec<EntryId>> {
-        let pending = self.own_of(which, &format!("({after}"), "+", PIECE);
-        let own = reply::pending(&self.ask(&pending).await?)?;
-        Ok(own.into_iter().map(|pending| pending.id).collect())
-    }
-
-    fn own_of(&self, which: Which, from: &str, to: &str, count: usize) -> Cmd {
-        let mut pending = self.pending(which, self.group.as_bytes());
-        pending.arg(from).arg(to).arg(count).arg(&self.consumer);
-        pending
+    /// The ids of all entries that are pending in a range, for this consumer alone or for any.
+    pub async fn pending_ids(
+        &mut self,
+        which: Which,
+        (first, last): (EntryId, EntryId),
+        is_own: bool,
+    ) -> RedisResult<Vec<EntryId>> {
+        let (mut found, mut from) = (Vec::new(), first.to_string());
+        loop {
+            let mut pending = self.pending(which, self.group.as_bytes());
+            pending.arg(&from).arg(last.to_string()).arg(PIECE);
+            if is_own {
+                pending.arg(&self.consumer);
+            }
+            let page = reply::pending(&self.ask(&pending).await?)?;
+            found.extend(page.iter().map(|pending| pending.id));
+            match page.last() {
+                Some(end) if page.len() == PIECE => from = format!("({}", end.id),
+                _ => return Ok(found),
+            }
+        }
     }
 
     /// Delivers own pending entries again.
     pub async fn claim(&mut self, which: Which, ids: &[EntryId]) -> RedisResult<Claimed> {
         let ids: BTreeSet<_> = ids.iter().copied().collect();
-        let own: Vec<_> = self.own_among(which, &ids).await?.into_iter().collect();
+        let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
+            return Ok(Claimed::default());
+        };
+        let mut own = self.pending_ids(which, (*first, *last), true).await?;
+        own.retain(|id| ids.contains(id));
         let mut others: BTreeSet<_> = ids.into_iter().filter(|id| !own.contains(id)).collect();
         if own.is_empty() {
             return Ok(Claimed { others, ..Claimed::default() });
         }
         // What is pending in this step and is not delivered is no longer in the stream.
-        let look = |id: &EntryId| self.own_of(which, &id.to_string(), &id.to_string(), 1);
+        let look = |id: &EntryId| {
+            let (id, mut pending) = (id.to_string(), self.pending(which, self.group.as_bytes()));
+            pending.arg(&id).arg(&id).arg(1).arg(&self.consumer);
+            pending
+        };
         let looks: Vec<_> = own.iter().map(look).collect();
         let claim = self.claiming(which, self.consumer.as_bytes(), &own);
         let commands: Vec<&Cmd> = looks.iter().chain([&claim]).collect();
@@ -319,27 +331,6 @@ impl Source {
         claim.arg(self.name(which)).arg(&self.group).arg(consumer).arg(0);
         ids.iter().for_each(|id| _ = claim.arg(id.to_string()));
         claim
-    }
-
-    /// Those of these entries that are pending for this consumer.
-    async fn own_among(
-        &mut self,
-        which: Which,
-        ids: &BTreeSet<EntryId>,
-    ) -> RedisResult<BTreeSet<EntryId>> {
-        let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
-            return Ok(BTreeSet::new());
-        };
-        let (mut found, mut from) = (BTreeSet::new(), first.to_string());
-        loop {
-            let pending = self.own_of(which, &from, &last.to_string(), PIECE);
-            let page = reply::pending(&self.ask(&pending).await?)?;
-            found.extend(page.iter().map(|pending| pending.id).filter(|id| ids.contains(id)));
-            match page.last() {
-                Some(end) if page.len() == PIECE => from = format!("({}", end.id),
-                _ => return Ok(found),
-            }
-        }
     }
 
     pub fn acknowledging(&self, which: Which, ids: &[EntryId]) -> Cmd {

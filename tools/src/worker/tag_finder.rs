@@ -1,7 +1,6 @@
 //! Finds the hash tags of the server's order streams, by repeated SCANs.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -9,8 +8,9 @@ use redis::{RedisResult, cmd};
 use seckill_tools::nodes::Nodes;
 use seckill_tools::scan::literal;
 
-use crate::halt::{Halt, Stop, rest};
-use crate::options::{Options, Streams, tag_of_stream};
+use crate::halt::{Halt, rest};
+use crate::in_flight::Shared;
+use crate::options::{Streams, tag_of_stream};
 use crate::pairing::other_database;
 
 /// The keys that one SCAN looks at, and the pause after it: this takes 1% of a server's time.
@@ -22,9 +22,8 @@ const CONNECT_EVERY: u32 = 10;
 pub const TAGS_MAX: usize = 1_024;
 
 pub struct TagFinder {
-    options: Arc<Options>,
+    shared: Shared,
     nodes: Nodes,
-    stop: Stop,
     known: BTreeSet<String>,
     /// To all primaries; renewed now and then, since a cluster's primaries may change.
     connections: Vec<MultiplexedConnection>,
@@ -40,14 +39,14 @@ pub enum Found {
 }
 
 impl TagFinder {
-    pub fn new(options: Arc<Options>, nodes: Nodes, stop: Stop) -> Self {
+    pub fn new(shared: Shared, nodes: Nodes) -> Self {
         let (known, connections) = (BTreeSet::new(), Vec::new());
-        Self { options, nodes, stop, known, connections, looks: 0 }
+        Self { shared, nodes, known, connections, looks: 0 }
     }
 
     /// Looks at all keys once. Tags that were found are remembered.
     pub async fn look(&mut self) -> Result<Found, Halt> {
-        let mut stop = self.stop.clone();
+        let mut stop = self.shared.stop.clone();
         let found = tokio::select! {
             found = self.look_on() => found,
             _ = stop.wait_for(|stop| *stop) => Err(Halt::Stopped),
@@ -62,9 +61,9 @@ impl TagFinder {
         if self.connections.is_empty() || self.looks.is_multiple_of(CONNECT_EVERY) {
             self.connections = self.nodes.primaries().await?;
             if let Some(first) = self.connections.first_mut()
-                && !self.options.compare(first).await?.has_tags
+                && !self.shared.options.compare(first).await?.has_tags
             {
-                return Ok(Found::One(self.options.site.streams_of(None)));
+                return Ok(Found::One(self.shared.options.site.streams_of(None)));
             }
         }
         self.looks = self.looks.wrapping_add(1);
@@ -73,7 +72,7 @@ impl TagFinder {
             self.scan(&mut connection, &mut tags).await?;
         }
         if tags.is_empty()
-            && !self.options.fields.unchecked
+            && !self.shared.options.fields.unchecked
             && let [connection] = &mut self.connections[..]
             && let Some(text) = other_database(connection, 0).await?
         {
@@ -82,7 +81,8 @@ impl TagFinder {
         let mut new: Vec<String> = tags.difference(&self.known).cloned().collect();
         let left_out = new.len().saturating_sub(TAGS_MAX - self.known.len());
         new.truncate(new.len() - left_out);
-        let streams = new.iter().map(|tag| self.options.site.streams_of(Some(tag))).collect();
+        let streams =
+            new.iter().map(|tag| self.shared.options.site.streams_of(Some(tag))).collect();
         self.known.extend(new);
         Ok(Found::New(streams, left_out))
     }
@@ -92,7 +92,7 @@ impl TagFinder {
         connection: &mut MultiplexedConnection,
         tags: &mut BTreeSet<String>,
     ) -> Result<(), Halt> {
-        let stream = self.options.site.stream.as_bytes();
+        let stream = self.shared.options.site.stream.as_bytes();
         let pattern = [literal(stream), b":{*}".to_vec()].concat();
         let mut cursor = "0".to_owned();
         loop {
@@ -106,8 +106,8 @@ impl TagFinder {
                 return Ok(());
             }
             cursor = next;
-            if !self.options.once {
-                rest(&mut self.stop, STEP_REST).await?;
+            if !self.shared.options.once {
+                rest(&mut self.shared.stop, STEP_REST).await?;
             }
         }
     }

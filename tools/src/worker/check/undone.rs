@@ -8,7 +8,7 @@ use redis::RedisResult;
 
 use crate::options::OrderFields;
 use crate::order_events::{StreamEntry, Which, as_text};
-use crate::source::{PIECE, Source, reply};
+use crate::source::Source;
 
 /// How far a group has read the stream of orders.
 #[derive(Debug, Default)]
@@ -90,28 +90,10 @@ async fn each(
     let group = source.ours(which).await?.unwrap_or_default();
     // What is delivered from now on is after the last that was.
     if group.pending > 0 {
-        for id in pending_until(source, which, group.last_delivered).await? {
+        let range = (EntryId::default(), group.last_delivered);
+        for id in source.pending_ids(which, range, false).await? {
             look(source.entry(which, id).await?);
         }
     }
     source.each_after(which, group.last_delivered, |entry| look(Some(entry))).await
-}
-
-/// All that are pending up to an entry, for whichever consumer.
-async fn pending_until(
-    source: &mut Source,
-    which: Which,
-    last: EntryId,
-) -> RedisResult<Vec<EntryId>> {
-    let (mut all, mut from) = (Vec::new(), "-".to_owned());
-    loop {
-        let mut pending = source.pending(which, source.group().as_bytes());
-        let pending = pending.arg(&from).arg(last.to_string()).arg(PIECE);
-        let page = reply::pending(&source.ask(pending).await?)?;
-        all.extend(page.iter().map(|pending| pending.id));
-        match all.last() {
-            Some(last) if page.len() == PIECE => from = format!("({last}"),
-            _ => return Ok(all),
-        }
-    }
 }

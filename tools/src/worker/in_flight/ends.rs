@@ -59,9 +59,9 @@ impl InFlight {
                              {reason}",
                             place.1
                         );
-                        self.totals.add(Count::DeadLetters, 1);
+                        self.shared.totals.add(Count::DeadLetters, 1);
                         let is_order = usize::from(place.0 == Which::Orders);
-                        self.totals.add(Count::Orders, is_order);
+                        self.shared.totals.add(Count::Orders, is_order);
                     }
                     self.has_unreadable = true;
                     self.parked.forget(place);
@@ -92,10 +92,10 @@ impl InFlight {
         ended.extend(self.refused.iter().filter(is_ended).map(|one| one.place));
         ended.extend(self.parked.ended(&released));
         self.end(source, &ended).await?;
-        self.totals.add(Count::Skipped, ended.len());
+        self.shared.totals.add(Count::Skipped, ended.len());
         for ((which, _), _) in self.rowless.drain(..) {
             let count = if which == Which::Released { Count::Released } else { Count::Confirmed };
-            self.totals.add(count, 1);
+            self.shared.totals.add(count, 1);
         }
         let ended: BTreeSet<Place> = ended.into_iter().collect();
         self.refused.retain(|one| !ended.contains(&one.place));
@@ -106,14 +106,15 @@ impl InFlight {
     pub(super) fn park(&mut self, source: &Source) -> Result<(), Halt> {
         let (mut firsts, mut first) = (0, None);
         while let Some(refusal) = self.refused.pop_front() {
-            let Some(times) = self.park_one(&refusal) else { continue };
             let ((which, id), reason) = (refusal.place, sanitize(refusal.why.text()));
+            let is_unchanged = matches!(refusal.why, Why::Unchanged(_));
+            let Some(times) = self.park_one(refusal) else { continue };
             let name = source.name(which);
             debug!("entry {id} of {name} is parked, tried {times} times: {reason}");
             if times > 1 {
                 continue;
             }
-            if let Why::Unchanged(_) = refusal.why {
+            if is_unchanged {
                 let with_it = match which {
                     Which::Orders => "; orders of this voucher wait with it, others go on",
                     Which::Confirmed | Which::Released => "",
@@ -137,13 +138,14 @@ impl InFlight {
     }
 
     /// How often the entry was tried; None if it is left to be taken over later.
-    fn park_one(&mut self, refusal: &Refusal) -> Option<u64> {
+    fn park_one(&mut self, refusal: Refusal) -> Option<u64> {
         // It is tried again before another worker takes it over.
-        let waits = (self.options.retry, self.options.claim_after / 2);
-        let was_crowded = self.parked.is_crowded(refusal.voucher());
+        let waits = (self.shared.options.retry, self.shared.options.claim_after / 2);
+        let (place, voucher) = (refusal.place, refusal.voucher().to_owned());
+        let was_crowded = self.parked.is_crowded(&voucher);
         let Some(times) = self.parked.put(refusal, Instant::now(), waits) else {
             if !was_crowded {
-                let voucher = sanitize(&String::from_utf8_lossy(refusal.voucher()));
+                let voucher = sanitize(&String::from_utf8_lossy(&voucher));
                 warn!(
                     "too many entries of voucher {voucher} can't be written: the others stay \
                      pending, and are tried again each --claim-after"
@@ -151,8 +153,8 @@ impl InFlight {
             }
             return None;
         };
-        if self.options.once && times >= ONCE_TRIES {
-            self.parked.leave(refusal.place);
+        if self.shared.options.once && times >= ONCE_TRIES {
+            self.parked.leave(place);
         }
         Some(times)
     }

@@ -46,15 +46,6 @@ pub struct ConsumerInfo {
     pub idle_ms: u64,
 }
 
-/// What is pending, by `XPENDING` without a range.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PendingSummary {
-    pub count: u64,
-    pub first: Option<EntryId>,
-    /// By consumer.
-    pub of: Vec<(Vec<u8>, u64)>,
-}
-
 /// A pending entry, by `XPENDING` with a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pending {
@@ -206,24 +197,6 @@ pub fn consumers(value: &Value) -> RedisResult<Vec<ConsumerInfo>> {
         })
     };
     list("XINFO CONSUMERS", value)?.iter().map(consumer).collect()
-}
-
-pub fn summary(value: &Value) -> RedisResult<PendingSummary> {
-    const WHAT: &str = "XPENDING";
-    let [count, first, _, consumers] = list(WHAT, value)? else { return Err(odd(WHAT, value)) };
-    let of = |consumer| match list(WHAT, consumer)? {
-        [name, count] => Ok((bytes(WHAT, name)?.to_vec(), number(WHAT, count)?)),
-        _ => Err(odd(WHAT, consumer)),
-    };
-    let of = match consumers {
-        Value::Nil => Vec::new(),
-        consumers => list(WHAT, consumers)?.iter().map(of).collect::<RedisResult<_>>()?,
-    };
-    let first = match first {
-        Value::Nil => None,
-        first => Some(id(WHAT, first)?),
-    };
-    Ok(PendingSummary { count: number(WHAT, count)?, first, of })
 }
 
 pub fn pending(value: &Value) -> RedisResult<Vec<Pending>> {

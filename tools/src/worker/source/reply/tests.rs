@@ -78,11 +78,6 @@ fn groups_and_consumers_are_read() {
 
 #[test]
 fn pending_entries_are_read() {
-    let found = summary(&reply("*4 :2 1-1 2-1 *1 *2 c 2")).unwrap();
-    let wanted = PendingSummary { count: 2, first: Some(id(1)), of: vec![(b"c".to_vec(), 2)] };
-    assert_eq!(found, wanted);
-    assert_eq!(summary(&reply("*4 :0 nil nil nils")).unwrap(), PendingSummary::default());
-    assert!(summary(&reply("*3 :0 nil nil")).is_err());
     let found = pending(&reply("*2 *4 1-1 c :303 :1 *4 2-1 c :303 :7")).unwrap();
     let one = |ms, deliveries| Pending { id: id(ms), deliveries };
     assert_eq!(found, [one(1, 1), one(2, 7)]);
