@@ -109,18 +109,13 @@ pub enum OnZeroRows {
     Stop,
 }
 
-/// The names of an order's fields in the entries.
+/// The names of an order's fields in the entries: of user, voucher and order id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OrderFields {
-    user: String,
-    voucher: String,
-    id: String,
-}
+pub struct OrderFields([String; 3]);
 
 impl Default for OrderFields {
     fn default() -> Self {
-        let [user, voucher, id] = ["userId", "voucherId", "id"].map(str::to_owned);
-        Self { user, voucher, id }
+        Self(["userId", "voucherId", "id"].map(str::to_owned))
     }
 }
 
@@ -128,13 +123,11 @@ impl OrderFields {
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
         let names = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let words = parse_order_fields(names.as_bytes())?;
-        let [user, voucher, id] = words.map(|word| self::text(word.to_vec()));
-        Ok(Self { user, voucher, id })
+        Ok(Self(words.map(|word| self::text(word.to_vec()))))
     }
 
-    /// Those of user, voucher and order id.
     pub fn all(&self) -> [&str; 3] {
-        [&self.user, &self.voucher, &self.id]
+        self.0.each_ref().map(String::as_str)
     }
 }
 

@@ -172,7 +172,7 @@ impl Statements {
 impl ShopStatement {
     /// The values for a change, in the order of the placeholders.
     pub fn args<'s>(&self, step: &'s Step) -> Vec<Arg<'s>> {
-        self.values.iter().map(|(_, _, of)| of(step)).collect()
+        self.args_of(step, step.units)
     }
 
     /// Whether it asks the database to store another value where a column can't store its own.
