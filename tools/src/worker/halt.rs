@@ -12,21 +12,18 @@ use crate::options::Site;
 /// Set once the worker is to stop.
 pub type Stop = watch::Receiver<bool>;
 
-/// The worker was asked to stop while it waited.
-#[derive(Debug)]
-pub struct Stopped;
-
 /// Waits, unless the worker is asked to stop.
-pub async fn rest(stop: &mut Stop, wait: Duration) -> Result<(), Stopped> {
+pub async fn rest(stop: &mut Stop, wait: Duration) -> Result<(), Halt> {
     tokio::select! {
         () = tokio::time::sleep(wait) => Ok(()),
-        _ = stop.wait_for(|stop| *stop) => Err(Stopped),
+        _ = stop.wait_for(|stop| *stop) => Err(Halt::Stopped),
     }
 }
 
 /// Why a consumer no longer serves its streams.
 pub enum Halt {
     Redis(RedisError),
+    /// The worker was asked to stop.
     Stopped,
     /// The server's settings differ from the worker's; the text is for the operator.
     Settings(String),
@@ -49,11 +46,5 @@ impl Halt {
 impl From<RedisError> for Halt {
     fn from(error: RedisError) -> Self {
         Self::Redis(error)
-    }
-}
-
-impl From<Stopped> for Halt {
-    fn from(_: Stopped) -> Self {
-        Self::Stopped
     }
 }

@@ -19,7 +19,7 @@ use seckill_tools::sanitize::sanitize;
 use tracing::{debug, error};
 
 use crate::accounts::RowOutcome;
-use crate::halt::{Halt, Stop, Stopped, rest};
+use crate::halt::{Halt, Stop, rest};
 use crate::options::{Options, OrderFields};
 use crate::order_events::{Event, Place, RawOrder, StreamEntry, Unfit, Which};
 use crate::outage::Outage;
@@ -216,7 +216,7 @@ impl InFlight {
     }
 
     /// The database is down: waits before it is tried again.
-    async fn wait(&mut self, outage: &mut Outage, down: &Fault) -> Result<(), Stopped> {
+    async fn wait(&mut self, outage: &mut Outage, down: &Fault) -> Result<(), Halt> {
         let tries = outage.failed(&down.text());
         rest(&mut self.shared.stop, back_off(WAIT_FIRST, tries).min(WAIT_MAX)).await
     }

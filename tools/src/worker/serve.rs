@@ -13,7 +13,7 @@ use tracing::{error, info, warn};
 
 use crate::check;
 use crate::gauges::measure;
-use crate::halt::{Halt, Stopped, rest};
+use crate::halt::{Halt, rest};
 use crate::in_flight::Shared;
 use crate::intake::{BLOCK, Intake, leave};
 use crate::options::Streams;
@@ -162,7 +162,7 @@ impl StreamConsumer {
     }
 
     /// The server is not paired with the tables: says so once, and waits for an operator.
-    async fn unpaired(&mut self, text: &str) -> Result<(), Stopped> {
+    async fn unpaired(&mut self, text: &str) -> Result<(), Halt> {
         let orders = &self.streams.orders;
         self.shared.totals.intake(orders, false);
         if self.shared.totals.report(Component::Unpaired(orders.clone()), Some(text)) {
@@ -173,7 +173,7 @@ impl StreamConsumer {
 
     /// Waits before the next connection, longer and longer; not at all the first time if only the
     /// group is missing. Logs one line per outage, not per try.
-    async fn pause(&mut self, error: &RedisError) -> Result<(), Stopped> {
+    async fn pause(&mut self, error: &RedisError) -> Result<(), Halt> {
         if trouble(error) == Trouble::NoGroup && !std::mem::replace(&mut self.lacks_group, true) {
             info!("{} or its group is missing and is created again", self.streams.orders);
             return Ok(());
