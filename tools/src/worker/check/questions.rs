@@ -12,12 +12,14 @@ use domain::rows::Phase;
 use domain::ruling::Word;
 use domain::rulings::{Wanted, rule};
 use domain::server_state::Server;
+use serde::Serialize;
 
 use crate::accounts::{Accounts, Order};
 use crate::order_events::{Event, OrderKey};
 
 /// What a question is about, the most urgent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum QuestionKind {
     /// A lost shard, as a whole.
     Shard,
@@ -29,6 +31,7 @@ pub enum QuestionKind {
     /// A payment that is to be refunded, and that the server has on record otherwise.
     Payment,
     /// A payment that waits for its order, on both sides.
+    #[serde(rename = "payment")]
     Unmatched,
     /// A buyer of an unmanaged voucher without an order.
     Buyer,
@@ -40,23 +43,6 @@ pub enum QuestionKind {
     Unlisted,
     /// The provider has refunded units that an order keeps.
     Refunded,
-}
-
-impl QuestionKind {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Shard => "shard",
-            Self::Repair => "repair",
-            Self::Reference => "reference",
-            Self::Order => "order",
-            Self::Payment | Self::Unmatched => "payment",
-            Self::Buyer => "buyer",
-            Self::Sum => "sum",
-            Self::Units => "units",
-            Self::Unlisted => "unlisted",
-            Self::Refunded => "refunded",
-        }
-    }
 }
 
 /// What identifies a question between two looks.
@@ -78,7 +64,8 @@ pub struct Question {
 }
 
 /// What is not a question: it is known, and remains to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ResultKind {
     /// Units are to be refunded.
     Refund,
@@ -88,17 +75,6 @@ pub enum ResultKind {
     RefundedBeyond,
     /// A lost shard, whose rows an operator has kept, is not on sale again.
     NotOnSale,
-}
-
-impl ResultKind {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Refund => "refund",
-            Self::Oversold => "oversold",
-            Self::RefundedBeyond => "refunded_beyond",
-            Self::NotOnSale => "not_on_sale",
-        }
-    }
 }
 
 /// Why not all could be compared.
@@ -154,29 +130,7 @@ impl Findings {
         });
         self.by_itself.retain(&before.by_itself);
     }
-}
 
-/// What a check answers by itself.
-#[derive(Default)]
-pub struct ByItself {
-    /// All of one kind are written before those of the next.
-    pub fixes: Vec<(OrderKey, Fix)>,
-    /// Entries of an unmanaged voucher that the rows lack.
-    pub events: Vec<Event>,
-}
-
-/// What a check writes of an order.
-#[derive(Clone, Debug)]
-pub enum Fix {
-    /// The server's book has more of it.
-    Repair(Repair),
-    /// It is held, and the server has lost it.
-    Lose,
-    /// It is as both sides say, whatever contradicts in between.
-    Agree(Server<String>),
-}
-
-impl Findings {
     /// Why nothing may be written.
     pub fn unpaired(&self) -> Option<&str> {
         self.incomplete.iter().find_map(|it| match it {
@@ -197,6 +151,26 @@ impl Findings {
         let answers = answers.iter().map(|answer| (*answer).to_owned()).collect();
         self.questions.insert(about, Question { rows, server, answers });
     }
+}
+
+/// What a check answers by itself.
+#[derive(Default)]
+pub struct ByItself {
+    /// All of one kind are written before those of the next.
+    pub fixes: Vec<(OrderKey, Fix)>,
+    /// Entries of an unmanaged voucher that the rows lack.
+    pub events: Vec<Event>,
+}
+
+/// What a check writes of an order.
+#[derive(Clone, Debug)]
+pub enum Fix {
+    /// The server's book has more of it.
+    Repair(Repair),
+    /// It is held, and the server has lost it.
+    Lose,
+    /// It is as both sides say, whatever contradicts in between.
+    Agree(Server<String>),
 }
 
 impl ByItself {

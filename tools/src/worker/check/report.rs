@@ -78,7 +78,7 @@ impl Report {
             let About { kind, key, reference } = about;
             json!({
                 "number": number,
-                "kind": kind.word(),
+                "kind": kind,
                 "voucher": key.voucher,
                 "sale": key.sale,
                 "order": key.order,
@@ -92,7 +92,7 @@ impl Report {
         });
         let results = self.found.results.iter().map(|((kind, key, reference), units)| {
             json!({
-                "kind": kind.word(),
+                "kind": kind,
                 "voucher": key.voucher,
                 "sale": key.sale,
                 "order": key.order,
