@@ -7,12 +7,15 @@ mod units;
 pub use spans::{SPANS_MAX, Span, Spans};
 pub use units::{Has, UserUnits};
 
+use serde::{Deserialize, Serialize};
+
 use crate::integer::{self, Decimal};
 use crate::rules::{MILLIS_MAX, Millis, Rules, Window};
 use crate::sale::Units;
 
 /// Why an order was released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Reason {
     Cancelled,
     Expired,

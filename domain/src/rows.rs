@@ -8,6 +8,7 @@ use crate::book::State;
 use crate::payments::Outcome;
 use crate::sale::Units;
 use crate::stream_entry::{self, Says};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// How often something was said, each time by an entry with an id of its own.
@@ -105,13 +106,15 @@ impl<R> Report<R> {
 }
 
 /// The state of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     Held,
     Sold,
     /// Released before it was paid for, or sold.
     Released,
     /// Released after it was sold: what was paid is due.
+    #[serde(rename = "refunded")]
     ReleasedSold,
 }
 

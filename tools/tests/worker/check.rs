@@ -213,7 +213,7 @@ fn a_value_that_no_worker_writes_is_an_error() {
     shop.drain(&[]);
     let paid = "UPDATE seckill_orders SET joined = REPLACE(joined, 'held', 'paid')";
     shop.sql(&format!("{paid} WHERE order_id = 'o1'"));
-    let words = "a column of the worker's tables is not a state of the shop's tables";
+    let words = "a column of the worker's tables is not a join: unknown variant `paid`";
     expect(&shop, &["--voucher", "tea"], 2, &[words]);
     let (code, told) = shop.asked(&["resolve", "o1", "--release", "--yes"], "");
     assert!(code == Some(1) && told.contains(words), "{told}");

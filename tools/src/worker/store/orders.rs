@@ -51,8 +51,8 @@ type Joined<'t> = (
     (i64, i64),
     [Option<i64>; 4],
     [Cow<'t, str>; 3],
-    (i64, Cow<'t, str>),
-    (Cow<'t, str>, i64),
+    (i64, Option<Reason>),
+    (Option<Phase>, i64),
     u64,
 );
 
@@ -116,11 +116,8 @@ impl<'o> OrderRow<'o> {
             (row.asked, row.sold),
             [row.held_to, row.sold_to, row.asked_least, row.confirmed_least],
             [accepted.into(), times(row.confirmed).into(), released.into()],
-            (
-                flags | (i64::from(row.is_norestock) * IS_NORESTOCK),
-                order.reason.map_or("", Reason::word).into(),
-            ),
-            (shop_word(account.shop.phase).into(), account.shop.units),
+            (flags | (i64::from(row.is_norestock) * IS_NORESTOCK), order.reason),
+            (account.shop.phase, account.shop.units),
             account.rulings,
         );
         let conflicts = view.conflicts;
@@ -153,28 +150,6 @@ impl<'o> OrderRow<'o> {
     }
 }
 
-/// What the shop's tables have of an order, as a word.
-fn shop_word(phase: Option<Phase>) -> &'static str {
-    match phase {
-        None => "",
-        Some(Phase::Held) => "held",
-        Some(Phase::Sold) => "sold",
-        Some(Phase::Released) => "released",
-        Some(Phase::ReleasedSold) => "refunded",
-    }
-}
-
-fn shop_phase(word: &str) -> sqlx::Result<Option<Phase>> {
-    Ok(match word {
-        "" => None,
-        "held" => Some(Phase::Held),
-        "sold" => Some(Phase::Sold),
-        "released" => Some(Phase::Released),
-        "refunded" => Some(Phase::ReleasedSold),
-        _ => return Err(odd("a state of the shop's tables")),
-    })
-}
-
 fn maybe_number(word: &str) -> sqlx::Result<Option<i64>> {
     if word.is_empty() { Ok(None) } else { number(word).map(Some) }
 }
@@ -187,14 +162,12 @@ fn read_key(values: &mut Values<'_>) -> sqlx::Result<OrderKey> {
 /// An order from its row, without its payments.
 pub fn read_order(values: &mut Values<'_>) -> sqlx::Result<(OrderKey, Order)> {
     let key = read_key(values)?;
-    let joined: Joined<'_> = serde_json::from_str(values.text()?).map_err(|_| odd("a join"))?;
+    let joined: Joined<'_> = read_json("a join", values.text()?)?;
     let ((asked, sold), bounds, entries, (flags, reason), (phase, units), rulings) = joined;
     let [held_to, sold_to, asked_least, confirmed_least] = bounds;
     let [accepted, confirmed, released] = entries;
-    let reason = Reason::parse(reason.as_bytes());
-    let shop = Shop { phase: shop_phase(&phase)?, units };
-    let ruling = values.maybe_text()?.map(serde_json::from_str).transpose();
-    let ruling = ruling.map_err(|_| odd("a ruling"))?;
+    let shop = Shop { phase, units };
+    let ruling = values.maybe_text()?.map(|text| read_json("a ruling", text)).transpose()?;
     let mut words = values.text()?.split(' ');
     let mut word = || words.next().ok_or_else(|| odd("words"));
     let (created_ms, deadline_ms) = (number(word()?)?, maybe_number(word()?)?);
@@ -229,6 +202,10 @@ pub fn read_order(values: &mut Values<'_>) -> sqlx::Result<(OrderKey, Order)> {
 /// As JSON, for a column.
 pub fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|error| unreachable!("numbers and texts: {error}"))
+}
+
+fn read_json<'t, T: serde::Deserialize<'t>>(what: &str, text: &'t str) -> sqlx::Result<T> {
+    serde_json::from_str(text).map_err(|error| odd(&format!("{what}: {error}")))
 }
 
 /// A payment's row with the texts of its columns.
