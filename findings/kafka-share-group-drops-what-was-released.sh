@@ -6,7 +6,7 @@
 # Seen with Kafka 4.4.0: the fifth RELEASE drops them all (share.delivery.count.limit). No poll has them any more, each commit
 # has said that all is well, and nothing is a dead letter unless the group names a topic for them. With a poll a second a
 # database that is away for five seconds costs the backlog. A crash counts for all that were read with it, so its neighbours
-# have one delivery left, and a second cause to crash drops an order with which nobody has ever tried anything.
+# have one delivery left at most, and a second cause to crash drops orders that were handed out once or never.
 . "$(dirname "$0")/common.sh"
 start_broker kafka
 java_program org.apache.kafka:kafka-clients:4.4.0 <<'JAVA'
