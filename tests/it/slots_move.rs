@@ -302,19 +302,31 @@ fn moving(source: &Server, target: &Server, subject: &str, streams: &[&str]) -> 
     (moving, world)
 }
 
-/// Places of so many keys: every division among two nodes, or without EVERY_SUBSET some of them if
-/// there are many keys; then some with missing keys.
-fn places(count: usize, random: &mut fastrand::Rng) -> Vec<Vec<Place>> {
+/// The article of a cart that each key is of, by its number; that of all others is one more.
+fn owners(keys: &[Key], subject: &str) -> Vec<usize> {
+    let names: Vec<_> = subject.split(' ').map(|name| format!("{{t}}{name}")).collect();
+    let owner = |key: &Key| names.iter().position(|of| key.name.split(':').any(|part| part == of));
+    keys.iter().map(|key| owner(key).unwrap_or(names.len())).collect()
+}
+
+/// Places of keys with these owners: every division among two nodes, or without EVERY_SUBSET some
+/// of them if there are many keys; each owner's keys on one node; then some with missing keys.
+fn places(owners: &[usize], random: &mut fastrand::Rng) -> Vec<Vec<Place>> {
+    let count = owners.len();
     let is_each = count <= 8 || std::env::var("EVERY_SUBSET").is_ok();
     let divisions = if is_each { 1 << count } else { 400 };
+    let place = |bits: usize, bit: usize| {
+        if bits >> bit & 1 == 0 { Place::Source } else { Place::Target }
+    };
     let division = |number: usize, random: &mut fastrand::Rng| {
         // Each differs from the last one in one key.
         let bits = if is_each { number ^ number >> 1 } else { random.usize(..) };
-        let place = |bit| if bits >> bit & 1 == 0 { Place::Source } else { Place::Target };
-        (0..count).map(place).collect()
+        (0..count).map(|bit| place(bits, bit)).collect()
     };
     let mut all: Vec<Vec<Place>> = (0..divisions).map(|number| division(number, random)).collect();
-    all.extend([Place::Source, Place::Target].map(|place| vec![place; count]));
+    let groups = owners.iter().max().map_or(0, |last| last + 1);
+    let by_owner = |bits| owners.iter().map(|owner| place(bits, *owner)).collect();
+    all.extend((0..1 << groups).map(by_owner));
     all.extend((0..divisions.min(200)).map(|_| {
         let place =
             |_| *random.choice(&[Place::Source, Place::Target, Place::Nowhere]).expect("one");
@@ -339,7 +351,7 @@ fn no_command_runs_by_halves_wherever_its_keys_are() {
         let count = moving.keys.len();
         moving.put_anew(&vec![Place::Source; count]);
         let mut known: BTreeMap<(Vec<bool>, usize), Outcome> = BTreeMap::new();
-        for places in places(count, &mut random) {
+        for places in places(&owners(&moving.keys, subject), &mut random) {
             moving.put(&places);
             let missing: Vec<bool> = places.iter().map(|place| *place == Place::Nowhere).collect();
             moving.ask_all(&calls, &mut |moving, call| {
