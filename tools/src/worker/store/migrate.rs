@@ -7,7 +7,7 @@
 use super::columns::probes;
 use super::fault::Fault;
 use super::transaction::Open;
-use crate::sql::{Arg, Dialect, Tables};
+use crate::sql::{Arg, Dialect, Tables, number};
 
 const MIGRATIONS: [(i64, &str); 1] = [(1, include_str!("../../../migrations/1_tables.sql"))];
 
@@ -36,7 +36,7 @@ pub async fn migrate(open: &mut Open, tables: &Tables) -> Result<(), Fault> {
     }
     open.plain(&table_of_migrations(tables)).await?;
     let made: Vec<[String; 1]> = open.texts(&tables.sql(LAST_MADE, [])).await?;
-    let made = made.first().map_or(0, |[version]| version.parse().unwrap_or(0));
+    let made: i64 = made.first().map_or(Ok(0), |[version]| number(version))?;
     for (version, sql) in MIGRATIONS.into_iter().filter(|(version, _)| *version > made) {
         for statement in statements(tables, version, sql) {
             open.plain(&statement).await?;
