@@ -360,7 +360,7 @@ class OrderListenerTest {
         var stats = shop.redis.execute((RedisCallback<Properties>) redis ->
                 redis.serverCommands().info("commandstats"));
         String calls = stats.getProperty("cmdstat_xack").replaceAll("calls=(\\d+),.*", "$1");
-        assertThat(Integer.parseInt(calls)).isLessThan(100);
+        assertThat(Integer.parseInt(calls)).isLessThan(50);
     }
 
     @ParameterizedTest
