@@ -247,6 +247,11 @@ impl<I: Copy + Eq> Row<I> {
         bounded(self.sold, self.sold_to)
     }
 
+    /// The units of it that left the sale: at most, where others were on sale again.
+    pub fn withdrawn(&self) -> i64 {
+        if self.is_norestock { self.asked.max(self.sold) - self.live() } else { 0 }
+    }
+
     /// Was the order sold with more units than it was reduced to before?
     pub(crate) fn is_sold_beyond_hold(&self) -> bool {
         self.held_to.is_some_and(|held_to| held_to < self.sold)

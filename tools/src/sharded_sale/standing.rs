@@ -60,6 +60,11 @@ impl ShardStanding {
         !self.missing.is_empty()
     }
 
+    /// What it has sold or holds. Units that RESTOCK or NORESTOCK took off the sale are none.
+    fn taken(&self) -> i64 {
+        if self.managed { self.held + self.sold } else { self.units - self.left }
+    }
+
     /// What it has lost: everything, or some keys.
     pub fn loss(&self) -> String {
         if self.has_remains { self.missing.join(" and ") } else { "everything".to_owned() }
@@ -102,12 +107,12 @@ impl Standing {
             .max(0)
     }
 
-    /// The units that are not left on sound shards, if a lost shard was opened again: then what the
+    /// The same with what sound shards have sold, if a lost shard was opened again: then what the
     /// database has of all shards is to be subtracted.
     pub fn gone_after_loss(&self) -> Option<i64> {
-        let left = self.alive().map(|shard| shard.left).sum::<i64>();
+        let taken = self.alive().map(ShardStanding::taken).sum::<i64>();
         let is_after_loss = self.alive().any(|shard| shard.is_after_loss);
-        is_after_loss.then(|| self.stock - left - self.on_sound_ways())
+        is_after_loss.then(|| self.lost_units() + taken)
     }
 
     /// The units on their way between sound shards.

@@ -137,6 +137,12 @@ impl Accounts {
         units.fold(0, i64::saturating_add)
     }
 
+    /// What has left the sale when it was released.
+    pub fn withdrawn_of(&self, voucher: &str, sale: &str) -> i64 {
+        let units = self.of_sale(voucher, sale).map(|(_, order)| order.account.row.withdrawn());
+        units.fold(0, i64::saturating_add)
+    }
+
     /// Whether any of its orders is known.
     pub fn has_sale(&self, voucher: &str, sale: &str) -> bool {
         self.of_sale(voucher, sale).next().is_some()

@@ -220,22 +220,29 @@ fn a_second_loss_sells_no_unit_of_the_first_again() {
     }
 }
 
-/// Units that were taken off the sale are not those of a shard that is lost later.
+/// Units that a cancellation took off a shard before it was lost, or RESTOCK off another, are not
+/// those of a lost shard.
 #[test]
-fn units_that_left_the_sale_are_not_on_sale_again() {
+fn units_withdrawn_before_a_loss_are_not_on_sale_again() {
     let shop = Shop::open(Database::sqlite());
     shop.drain(&[]);
     shop.shards(&["open", "--shards", "4", "--stock", "40", "--managed"]);
-    shop.loses_shard(1);
-    let of_none = |shop: &Shop| {
-        let said = expect(shop, &CHECK, 0, &["is not on sale"]);
-        shop.pasted(command(&said, "is not on sale"))
-    };
-    of_none(&shop);
-    assert_eq!(shop.run("SECKILL.RESTOCK 7#0 -10"), Value::Int(0));
-    shop.loses_shard(2);
-    let said = of_none(&shop);
-    assert!(said.contains("opened shard 2 again with 10 units"), "{said}");
+    for (round, lost) in [1, 2, 1].into_iter().enumerate() {
+        shop.sells(&format!("w{round}-"), 8);
+        let user = (0..)
+            .map(|it| format!("v{round}-{it}"))
+            .find(|it| shard_of(it.as_bytes(), 4) == lost)
+            .expect("a user");
+        assert_eq!(shop.run(&format!("SECKILL.TRY 7#{lost} {user} {user}")), Value::Int(0));
+        let cancelled = format!("SECKILL.CANCEL 7#{lost} {user} {user} NORESTOCK");
+        assert_eq!(shop.run(&cancelled), Value::Int(1));
+        assert!(matches!(shop.run("SECKILL.RESTOCK 7#0 -1"), Value::Int(_)));
+        shop.drain(&[]);
+        shop.loses_shard(lost);
+        opened_again(&shop, &format!("shard {lost} of 4 lost everything"));
+    }
+    assert_eq!(sold_out(&shop), 40 - 3 - 3);
+    expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
 }
 
 /// Nobody can pay what a lost shard held.

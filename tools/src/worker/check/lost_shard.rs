@@ -25,7 +25,7 @@ pub struct LostShard {
     pub has_remains: bool,
     /// What all lost shards of the sale had, sold and unsold.
     pub units: i64,
-    /// If a lost shard was opened again before: the units that are not left on sound shards. What
+    /// If a lost shard was opened again before: the same with what sound shards have sold. What
     /// the database has of the sale, by any of its shards, is among them.
     pub gone: Option<i64>,
 }
@@ -109,15 +109,24 @@ impl LostShard {
 
     /// How many units of it and of the other lost shards can be unsold at most.
     pub fn unsold(&self, lost: &[Self], ledger: &Ledger) -> i64 {
+        let withdrawn = |voucher: &str, sale: &str| ledger.accounts.withdrawn_of(voucher, sale);
+        let all = || lost.iter().filter(|other| other.sale == self.sale);
         if let Some(gone) = self.gone {
-            let is_its = |voucher: &str| sale_of_shard(voucher) == Some(&self.sale);
-            let its = ledger.sales.iter().filter(|((voucher, _), _)| is_its(voucher));
-            let sold = its.map(|(_, (units, _))| *units).fold(0, i64::saturating_add);
-            // No more than that: others may have been taken off the sale.
-            return gone.saturating_sub(sold).min(self.units).max(0);
+            let known = ledger
+                .sales
+                .iter()
+                .filter(|((voucher, _), _)| sale_of_shard(voucher) == Some(&self.sale));
+            let known = known.map(|((voucher, sale), (units, is_closed))| {
+                // A sound shard's total is without them.
+                let is_gone = *is_closed || all().any(|other| other.voucher() == *voucher);
+                units.saturating_add(if is_gone { withdrawn(voucher, sale) } else { 0 })
+            });
+            return gone.saturating_sub(known.fold(0, i64::saturating_add)).clamp(0, self.units);
         }
-        let all = lost.iter().filter(|other| other.sale == self.sale);
-        let rows = all.map(|other| other.rows(ledger).units).fold(0, i64::saturating_add);
-        self.units.saturating_sub(rows).max(0)
+        let known = all().map(|other| {
+            let rows = other.rows(ledger);
+            rows.units.saturating_add(withdrawn(&other.voucher(), &rows.sale_id))
+        });
+        self.units.saturating_sub(known.fold(0, i64::saturating_add)).max(0)
     }
 }
