@@ -25,7 +25,7 @@ impl World {
             Needed::Units => self.units.iter().all(Option::is_none),
             Needed::Extra => self.extra == 0,
             Needed::Holds => self.holds.iter().all(Option::is_none),
-            Needed::Queue => self.in_queue().is_empty(),
+            Needed::Queue => self.first_in_queue().is_none(),
             Needed::Payments => self.payments.iter().all(Option::is_none),
         }
     }
@@ -36,6 +36,11 @@ impl World {
         let mut queue: Vec<_> = queue.filter_map(|(ticket, id)| Some(((*ticket)?, id))).collect();
         queue.sort_unstable();
         queue.into_iter().map(|(_, id)| id).collect()
+    }
+
+    pub fn first_in_queue(&self) -> Option<u8> {
+        let queue = self.queue.iter().zip(0_u8..);
+        queue.filter_map(|(ticket, id)| Some(((*ticket)?, id))).min().map(|(_, id)| id)
     }
 
     /// Tickets matter by their order only.
@@ -64,7 +69,7 @@ impl World {
 
     /// Are there units for the first in the queue?
     fn idles(&self) -> bool {
-        let first = self.in_queue().first().and_then(|id| self.entry(*id));
+        let first = self.first_in_queue().and_then(|id| self.entry(id));
         let is_open = self.rules.is_some_and(|rules| rules.window(NOW) == Window::Open);
         let left = self.for_sale();
         is_open && first.is_some_and(|first| first.units.get() <= left)
@@ -80,7 +85,7 @@ impl View<'_> {
     }
 
     pub fn see_first(&self) -> Option<First<u8>> {
-        let id = *self.world.in_queue().first()?;
+        let id = self.world.first_in_queue()?;
         let entry = self.world.entry(id);
         let order = entry.map(|entry| (entry, self.world.units[usize::from(entry.user)]));
         Some(First { id, order })

@@ -44,7 +44,7 @@ impl State {
             replica: None,
             promised: [None; ORDERS],
             has_failed: false,
-            bad: None,
+            bad: world.check().err(),
         }
     }
 }
