@@ -6,10 +6,7 @@
 # never returned and is confirmed: for the program a queue has it. With room for all, twelve are returned.
 . "$(dirname "$0")/common.sh"
 start_broker rabbitmq
-mkdir "$folder/go"
-cd "$folder/go"
-printf 'module x\n\ngo 1.24\n\nrequire github.com/rabbitmq/amqp091-go v1.16.0\n' >go.mod
-cat >main.go <<'GO'
+go_program github.com/rabbitmq/amqp091-go@v1.16.0 <<'GO'
 package main
 
 import (
@@ -54,10 +51,8 @@ func main() {
 	fmt.Println(there)
 }
 GO
-GOFLAGS=-mod=mod go mod tidy >/dev/null 2>&1
-GOFLAGS=-mod=mod go build -o probe .
 # It listens before it answers.
-look() { until ./probe "$port" "$1"; do sleep 1; done; }
+look() { until "$folder/go/probe" "$port" "$1"; do sleep 1; done; }
 seen "confirmed and not returned, with room for ten" 1 "$(look 10)"
 seen "with room for all" 0 "$(look 12)"
 verdict

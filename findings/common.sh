@@ -49,14 +49,17 @@ start_pair() { # name, words of the servers
     until say CLUSTER NODES | grep -q 'connected 8192-16383'; do sleep 0.1; done
 }
 
-# Starts the system's MariaDB on a unix socket, for `query` by this name. The tmpdir is its own, or as said; so is the port.
+# Starts the system's MariaDB on a unix socket, for `query` by this name, again if it was one before. The tmpdir is its own, or
+# as said; so is the port.
 start_mariadb() { # name, tmpdir, port
     local as=() own=$folder/$1 network=(--skip-networking)
     [ -z "${3:-}" ] || network=(--bind-address=127.0.0.1 --port="$3")
-    mkdir -m 777 "$own"
     [ "$(id -u)" != 0 ] || as=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
-    ${as[@]+"${as[@]}"} mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
-        --datadir="$own/data" --tmpdir="$own" >"$own/log" 2>&1
+    if [ ! -d "$own" ]; then
+        mkdir -m 777 "$own"
+        ${as[@]+"${as[@]}"} mariadb-install-db --no-defaults --auth-root-authentication-method=normal --skip-test-db \
+            --datadir="$own/data" --tmpdir="$own" >"$own/log" 2>&1
+    fi
     ${as[@]+"${as[@]}"} mariadbd --no-defaults "${network[@]}" --datadir="$own/data" --socket="$own/socket" \
         --tmpdir="${2:-$own}" >>"$own/log" 2>&1 &
     pids+=($!)
@@ -68,11 +71,13 @@ start_mysql() { # name, port
     local own=$folder/$1 program network=(--skip-networking)
     [ -z "${2:-}" ] || network=(--bind-address=127.0.0.1 --port="$2")
     program=$("$root/scripts/servers" mysql-9)
-    mkdir "$own"
     local words=(--no-defaults --user=root --mysqlx=OFF --disable-log-bin --secure-file-priv=NULL --tmpdir="$own"
         --lc-messages-dir="${program%/*}/share" --plugin-dir="${program%/*}/plugin"
         --character-sets-dir="${program%/*}/share/charsets" --datadir="$own/data")
-    "$program" "${words[@]}" --initialize-insecure >"$own/log" 2>&1
+    if [ ! -d "$own" ]; then
+        mkdir "$own"
+        "$program" "${words[@]}" --initialize-insecure >"$own/log" 2>&1
+    fi
     "$program" "${words[@]}" "${network[@]}" --socket="$own/socket" --pid-file="$own/pid" >>"$own/log" 2>&1 &
     pids+=($!)
     until query "$1" <<<"SELECT 1" >/dev/null 2>&1; do kill -0 $! && sleep 0.2; done
@@ -84,9 +89,11 @@ start_postgres() { # "postgres", port
     [ -z "${2:-}" ] || network=(-c listen_addresses=127.0.0.1 -p "$2")
     database_port=${2:-5432}
     programs=$(pg_config --bindir)
-    mkdir -m 777 "$own"
     [ "$(id -u)" != 0 ] || as=(setpriv --reuid=nobody --regid=nogroup --clear-groups)
-    ${as[@]+"${as[@]}"} "$programs/initdb" -D "$own/data" -U root -A trust >"$own/log" 2>&1
+    if [ ! -d "$own" ]; then
+        mkdir -m 777 "$own"
+        ${as[@]+"${as[@]}"} "$programs/initdb" -D "$own/data" -U root -A trust >"$own/log" 2>&1
+    fi
     ${as[@]+"${as[@]}"} "$programs/postgres" -D "$own/data" -k "$own" "${network[@]}" >>"$own/log" 2>&1 &
     pids+=($!)
     until query postgres <<<"SELECT 1" >/dev/null 2>&1; do kill -0 $! && sleep 0.2; done
@@ -184,6 +191,68 @@ java_program() { # group:artifact:version ...
     javac -cp "$(cat "$folder/java/cp")" -d "$folder/java" "$folder/java/Probe.java"
 }
 probe() { java -Xmx256m -Duser.home="$folder" -cp "$folder/java:$(cat "$folder/java/cp")" Probe "$@" 2>/dev/null; }
+
+# Compiles the program that it reads, with modules of the module proxy, as "$folder/go/probe".
+go_program() { # module@version ...
+    mkdir "$folder/go"
+    cat >"$folder/go/main.go"
+    {
+        printf 'module x\n\ngo 1.24\n\n'
+        printf 'require %s\n' "${@/@/ }"
+    } >"$folder/go/go.mod"
+    (cd "$folder/go" && GOFLAGS=-mod=mod go mod tidy >/dev/null 2>&1 && GOFLAGS=-mod=mod go build -o probe .)
+}
+
+# Likewise with etcd, for programs that begin with `etcd, client := start(folder)`.
+etcd_program() {
+    go_program go.etcd.io/etcd/server/v3@v3.7.3 go.etcd.io/etcd/client/v3@v3.7.3 <<GO
+$(cat)
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func start(folder string) (*embed.Etcd, *clientv3.Client) {
+	config := embed.NewConfig()
+	config.Dir, config.LogLevel = folder, "error"
+	free := []url.URL{{Scheme: "http", Host: "127.0.0.1:0"}}
+	config.ListenClientUrls, config.AdvertiseClientUrls = free, free
+	config.ListenPeerUrls, config.AdvertisePeerUrls = free, free
+	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	etcd := must(embed.StartEtcd(config))
+	<-etcd.Server.ReadyNotify()
+	return etcd, must(clientv3.New(clientv3.Config{Endpoints: []string{etcd.Clients[0].Addr().String()}}))
+}
+GO
+}
+
+# Likewise with NATS: `broker, js := start(folder)`, again if it was shut down.
+nats_program() {
+    go_program github.com/nats-io/nats-server/v2@v2.15.3 github.com/nats-io/nats.go@v1.55.0 <<GO
+$(cat)
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func start(folder string) (*server.Server, jetstream.JetStream) {
+	broker := must(server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: folder, NoLog: true, NoSigs: true,
+	}))
+	broker.Start()
+	if !broker.ReadyForConnections(20 * time.Second) {
+		panic("not ready")
+	}
+	return broker, must(jetstream.New(must(nats.Connect(broker.ClientURL()))))
+}
+GO
+}
 
 # A command at `port`, its reply in one line.
 say() { redis-cli -p "$port" "$@" | tr '\n' ' ' | sed 's/ *$//'; }

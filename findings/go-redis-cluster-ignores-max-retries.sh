@@ -9,10 +9,7 @@ start redis-7.0 --cluster-enabled yes
 say CLUSTER ADDSLOTSRANGE 0 16383 >/dev/null
 say CONFIG SET cluster-announce-ip 127.0.0.1 >/dev/null
 until say CLUSTER INFO | grep -q cluster_state:ok; do sleep 0.1; done
-mkdir "$folder/go"
-cd "$folder/go"
-printf 'module x\n\ngo 1.24\n\nrequire github.com/redis/go-redis/v9 v9.23.0\n' >go.mod
-cat >main.go <<'GO'
+go_program github.com/redis/go-redis/v9@v9.23.0 <<'GO'
 package main
 
 import (
@@ -37,12 +34,10 @@ func main() {
 	client.Do(ctx, "BLMOVE", "{q}jobs", "{q}taken", "LEFT", "RIGHT", "5")
 }
 GO
-GOFLAGS=-mod=mod go mod tidy >/dev/null 2>&1
-GOFLAGS=-mod=mod go build -o probe .
 counts() {
     timeout 20 redis-cli -p "$port" MONITOR >"$folder/$1" 2>/dev/null &
     until grep -qs OK "$folder/$1"; do sleep 0.05; done
-    ./probe "$port" "$1"
+    "$folder/go/probe" "$port" "$1"
     sleep 0.2
     grep -c BLMOVE "$folder/$1"
 }
