@@ -90,6 +90,20 @@ fn a_managed_sale_is_repaired_from_its_book() {
     }
 }
 
+/// Its sale is dropped, its entries were deleted unread, and the database never had it.
+#[test]
+fn a_voucher_that_payments_alone_name_is_looked_at() {
+    let shop = Shop::of("tea 10 LIMIT 1 HOLD 600000, cup 5 LIMIT 1 HOLD 600000");
+    shop.drain(&[]);
+    shop.run("SECKILL.DROP cup FORCE");
+    shop.buy("tea", "ann", "o1");
+    assert_eq!(shop.run("SECKILL.CONFIRM cup ben o2 REF wx-1 UNITS 1"), Value::Int(0));
+    shop.run("XTRIM stream.orders.confirmed MAXLEN 0");
+    shop.drain(&[]);
+    expect(&shop, &["--voucher", "tea"], 0, &["CONSISTENT: 1 orders"]);
+    expect(&shop, &[], 3, &["of voucher cup is not on the server", "\nINCOMPLETE: "]);
+}
+
 /// An order of which an entry is not read yet is left to the worker.
 #[test]
 fn what_is_not_read_yet_is_not_repaired() {

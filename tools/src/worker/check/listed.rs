@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use domain::key_names::PAYMENTS_PREFIX;
-use seckill_tools::scan::literal;
 
 use super::Checker;
 use super::look::Look;
@@ -31,8 +30,7 @@ impl Checker<'_> {
         if unknown.len() == known.len() {
             return Ok(known);
         }
-        let pattern = [literal(PAYMENTS_PREFIX), b"*".to_vec()].concat();
-        for key in self.keys_like(pattern, "hash").await? {
+        for key in self.keys_like(PAYMENTS_PREFIX, "hash").await? {
             for references in unknown.chunks(PIECE) {
                 let mut all = redis::pipe();
                 for reference in references {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use domain::key_names::{Naming, RULES_PREFIX};
+use domain::key_names::{Naming, PAYMENTS_PREFIX, RULES_PREFIX};
 use redis::cmd;
 use seckill_tools::nodes::Nodes;
 use seckill_tools::scan::literal;
@@ -34,15 +34,16 @@ impl Checker<'_> {
         self.sales = sales.chain(voucher).map(str::to_owned).collect();
     }
 
-    /// All vouchers that the database has, with the other shards of their sales; those with rules;
-    /// and those that entries of these streams name which are not done.
+    /// All vouchers that the database has, with the other shards of their sales; those with rules
+    /// or payments; and those that entries of these streams name which are not done.
     pub(super) async fn all_vouchers(&mut self, sources: Vec<Source>) -> Result<Vec<String>> {
         let mut vouchers = self.store.vouchers().await?;
-        let keys =
-            self.keys_like([literal(RULES_PREFIX), b"*".to_vec()].concat(), "string").await?;
-        let named = keys.iter().filter_map(|key| key.strip_prefix(RULES_PREFIX));
-        let named = named.filter_map(|voucher| String::from_utf8(voucher.to_vec()).ok());
-        vouchers.extend(named.map(untagged));
+        for (prefix, kind) in [(RULES_PREFIX, "string"), (PAYMENTS_PREFIX, "hash")] {
+            let keys = self.keys_like(prefix, kind).await?;
+            let named = keys.iter().filter_map(|key| key.strip_prefix(prefix));
+            let named = named.filter_map(|voucher| String::from_utf8(voucher.to_vec()).ok());
+            vouchers.extend(named.map(untagged));
+        }
         for mut source in sources {
             let undone = undone::undone(&mut source, &self.settings.fields).await?;
             vouchers.extend(undone.keys().flatten().cloned());
@@ -67,8 +68,7 @@ impl Checker<'_> {
         let mut tags = BTreeSet::from([None]);
         if self.settings.has_tags && !self.site.is_tagged() {
             let stream = self.site.stream.as_bytes();
-            let pattern = [literal(stream), b":{*}".to_vec()].concat();
-            let keys = self.keys_like(pattern, "stream").await?;
+            let keys = self.keys_like(&[stream, b":{"].concat(), "stream").await?;
             tags = keys.iter().map(|key| tag_of_stream(key, stream)).collect();
             tags.remove(&None);
         }
@@ -76,12 +76,9 @@ impl Checker<'_> {
         Ok(tags.into_iter().map(source).collect())
     }
 
-    /// The keys of all primaries that are like this, and of this type.
-    pub(super) async fn keys_like(
-        &self,
-        pattern: Vec<u8>,
-        kind: &str,
-    ) -> Result<BTreeSet<Vec<u8>>> {
+    /// The keys of all primaries that begin with this, and are of this type.
+    pub(super) async fn keys_like(&self, prefix: &[u8], kind: &str) -> Result<BTreeSet<Vec<u8>>> {
+        let pattern = [&literal(prefix)[..], b"*"].concat();
         let mut all = BTreeSet::new();
         for mut node in Nodes::new(self.site.server.place()?).primaries().await? {
             let mut cursor = "0".to_owned();
