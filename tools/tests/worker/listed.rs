@@ -36,6 +36,8 @@ fn the_providers_list_is_compared_by_units_and_refunds() {
     let options = ["--voucher", "7", "--refs", "list.csv"];
     let none = ["no list of the payment provider was compared", "1 payments without UNITS"];
     expect(&shop, &CHECK, 0, &none);
+    shop.list("ref\nother\n");
+    expect(&shop, &options, 0, &["list was compared by 0 references; 1 references of the list"]);
     shop.list("ref\nA\nother\n");
     expect(&shop, &options, 0, &["1 references;", "1 references of the list are not of"]);
     shop.list("ref,units\nA,4\n");

@@ -51,6 +51,7 @@ impl Look {
         let Some(list) = &self.given.list else { return };
         (found.totals.units, found.totals.refunds) = (list.has_units, list.has_refunded);
         found.totals.without_ref = list.without_ref;
+        let mut known = 0;
         for (reference, listed) in &list.payments {
             let users: Vec<&OrderKey> = accounts.users_of(reference).collect();
             let Some(first) = users.first() else {
@@ -65,7 +66,7 @@ impl Look {
                 }
                 continue;
             };
-            found.totals.references += 1;
+            known += 1;
             let balance = accounts.balance(reference);
             if let (Some(paid), Some(units)) = (balance.paid, listed.units)
                 && paid != units
@@ -123,5 +124,6 @@ impl Look {
                 }
             }
         }
+        found.totals.references = Some(known);
     }
 }

@@ -237,7 +237,8 @@ pub struct Comparison {
     /// Buyers of unmanaged vouchers, and units of their orders.
     pub buyers: [i64; 2],
     pub unmanaged: i64,
-    pub references: usize,
+    /// Those of the list that orders have; None without a list.
+    pub references: Option<usize>,
     pub units: bool,
     pub refunds: bool,
     /// Payments whose number of units nobody has said.

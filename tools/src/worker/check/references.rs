@@ -75,6 +75,9 @@ impl List {
                 list.without_ref += usize::from(!is_empty);
                 continue;
             };
+            // As where a comma is in a number.
+            let has_more = record.iter().skip(names.len()).any(|cell| !cell.trim().is_empty());
+            ensure!(!has_more, "line {line} has more columns than the first");
             let number = |at: usize, least: i64| -> Result<Option<i64>> {
                 let Some(text) = field(at).map(str::trim) else { return Ok(None) };
                 match text.parse::<i64>() {
@@ -145,6 +148,7 @@ mod tests {
             (b"ref,units,Ref\na,1,b\n", "a column ref twice"),
             (b"ref,units\na,1\na ,1\n", "lines 2 and 3 have refs that differ only by spaces"),
             (b"ref,units\na,1\nb\n", "line 3: \"\" is no number from 1"),
+            (b"ref,units\na,1,,\nb,1,000\n", "line 3 has more columns than the first"),
             (b"ref,units\r\na,1\r\n\r\n\r\nb,x\r\n", "line 5: \"x\" is no number from 1"),
             (b"ref,units\n\"a\nb\",1\nc,0\n", "line 4: \"0\" is no number from 1"),
         ] {

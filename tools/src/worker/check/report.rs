@@ -109,7 +109,7 @@ impl Report {
             "results": results.collect::<Vec<Value>>(),
             "incomplete": incomplete.collect::<Vec<String>>(),
             "compared": {
-                "references": totals.references,
+                "references": totals.references.unwrap_or(0),
                 "units": totals.units,
                 "refunds": totals.refunds,
             },
@@ -272,8 +272,8 @@ impl Report {
                  compared only with --stock)"
             ));
         }
-        if totals.units || totals.refunds || totals.references > 0 {
-            let mut compared = vec![format!("{} references", totals.references)];
+        if let Some(references) = totals.references {
+            let mut compared = vec![format!("{references} references")];
             compared.extend(totals.units.then(|| "units".to_owned()));
             compared.extend(totals.refunds.then(|| "refunds".to_owned()));
             parts.push(format!("the provider's list was compared by {}", compared.join(", ")));
