@@ -165,9 +165,9 @@ impl<I: Copy + Eq> PaymentRow<I> {
         matches!(self.stated, Stated::Several(_)) && !self.is_nothing
     }
 
-    /// Is it refunded as a whole, without a number of units?
+    /// Is it one whole, since nobody has said its number of units?
     pub fn is_whole(&self) -> bool {
-        (self.is_late || self.is_duplicate) && self.stated == Stated::Never && !self.is_nothing
+        self.is_in_use() && self.units().is_none()
     }
 
     /// Is the number of its units what may be unclear of its order?

@@ -5,7 +5,7 @@ use redis::Value;
 use crate::check::expect;
 use crate::databases::Database;
 use crate::resolve::CHECK;
-use crate::shop::Shop;
+use crate::shop::{STREAMS, Shop};
 
 /// A check with the provider's list, which is beside the server's files, as the worker is.
 const LISTED: [&str; 4] = ["--refs", "list.csv", "--refs-prefix", "wx-"];
@@ -75,6 +75,32 @@ fn the_providers_list_is_compared_by_units_and_refunds() {
     }
     shop.list("number\n1\n");
     expect(&shop, &options, 2, &["its first line must name a column ref"]);
+}
+
+/// A part of a cart of which only the record of its payment is left, without UNITS: for how many
+/// units it is, is asked before it may be refunded beside a part that is kept.
+#[test]
+fn a_part_whose_units_nobody_knows_is_not_refunded_as_a_whole() {
+    let shop = Shop::of("7 9 LIMIT 9 HOLD 600000, 8 9 LIMIT 9 HOLD 600000");
+    shop.buy("7", "ben", "1");
+    shop.drain(&[]);
+    assert_eq!(shop.run("SECKILL.TRY 7 ann 2 UNITS 3"), Value::Int(0));
+    assert_eq!(shop.run("SECKILL.TRY 8 ann 2 UNITS 2"), Value::Int(0));
+    for voucher in ["7", "8"] {
+        shop.pay(&format!("{voucher} ann 2"), "wx-1", 1);
+    }
+    for stream in STREAMS {
+        shop.run(&format!("XTRIM {stream} MAXLEN 0"));
+    }
+    shop.run("SECKILL.DROP 7 FORCE");
+    shop.once(&[]).ended();
+    let told = expect(&shop, &[], 1, &["its units are not known, beside other parts of its cart"]);
+    assert!(!told.contains("--release"), "{told}");
+    shop.resolves(&["--payment", "wx-1", "--voucher", "7", "--units", "3"], 0, &[]);
+    shop.resolves(&["2", "--voucher", "7", "--release"], 0, &["refund 3 units of payment wx-1"]);
+    shop.list("ref,units,refunded\nwx-1,5,3\n");
+    expect(&shop, &LISTED, 3, &["of voucher 7 is not on the server"]);
+    assert_eq!(shop.refunds("wx-1"), 3);
 }
 
 /// A payment of which the entry is not read yet is on the server's record: it is not to be
@@ -219,7 +245,10 @@ fn a_part_of_a_cart_that_is_late_is_asked_by_its_units() {
         shop.resolves(&["1", "--voucher", "b", answer], 1, &words);
     }
     assert_eq!(shop.refunds("wx-1"), 0);
-    shop.answers(&[], "as a whole, beside other parts of its cart; 1 units of the order");
+    shop.answers(
+        &[],
+        "its units are not known, beside other parts of its cart; 1 units of the order",
+    );
     expect(&shop, &[], 0, &["\nCONSISTENT: "]);
     assert_eq!((shop.refunds("wx-1"), shop.conflicts()), (1, vec![String::new(); 2]));
     shop.drain(&[]);

@@ -102,7 +102,7 @@ fn ask_units(
 ) {
     let rows = match stated {
         Some(_) => "it was said to be of several numbers of units",
-        None => "it is to be refunded as a whole, beside other parts of its cart",
+        None => "its units are not known, beside other parts of its cart",
     };
     let recorded = record.and_then(|record| record.units);
     let (units, of) = match recorded {
