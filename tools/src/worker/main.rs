@@ -98,7 +98,9 @@ fn main() -> ExitCode {
         .context("starting")
         .and_then(|runtime| {
             // Consumers nearly always wait for servers, so one thread is enough for all.
-            let worked = runtime.block_on(LocalSet::new().run_until(work(Arc::new(options))));
+            // They end before the runtime, which their connections need.
+            let all = async { LocalSet::new().run_until(work(Arc::new(options))).await };
+            let worked = runtime.block_on(all);
             runtime.shutdown_background();
             worked
         });
