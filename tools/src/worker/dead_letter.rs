@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use domain::book::State;
-use redis::{Value, cmd, from_redis_value};
+use redis::{RedisResult, Value, cmd, from_redis_value};
 use seckill_tools::nodes::Nodes;
 use seckill_tools::sanitize::{sanitize, sanitize_bytes};
 
@@ -48,7 +48,7 @@ pub async fn make(wanted: &DeadLetter) -> anyhow::Result<()> {
         true => {
             Outlook { says: "It becomes a dead letter. Its units stay sold.".into(), held: false }
         }
-        false => Outlook::of(&mut source, &order).await,
+        false => Outlook::of(&mut source, &order).await?,
     };
     println!("{}", outlook.says);
     if !wanted.yes {
@@ -86,17 +86,17 @@ struct Outlook {
 }
 
 impl Outlook {
-    async fn of(source: &mut Source, order: &Result<Event, Unfit>) -> Self {
+    async fn of(source: &mut Source, order: &Result<Event, Unfit>) -> anyhow::Result<Self> {
         let order = match order {
             Ok(order) => order,
             Err(unfit) => {
                 let why = sanitize(unfit.why());
                 let says =
                     format!("It becomes a dead letter, and what it sold is released: {why}.");
-                return Self { says, held: false };
+                return Ok(Self { says, held: false });
             }
         };
-        let state = state(source, &order.key).await;
+        let state = state(source, &order.key).await?;
         let [voucher, user] = [&order.key.voucher, &order.key.user].map(|text| sanitize(text));
         let released = format!("Its units of voucher {voucher} go back on sale.");
         let says = match state {
@@ -113,18 +113,35 @@ impl Outlook {
             Some(State::Sold) => {
                 format!("The order of {user} is SOLD: it may be paid. {released}")
             }
+            None if order.key.is_managed() => {
+                format!(
+                    "No sale that is on has the order of {user}: it may be paid. Nothing is \
+                     released."
+                )
+            }
             None => format!("The order of {user} counts as SOLD: it may be paid. {released}"),
         };
-        Self { says, held: state == Some(State::Held) }
+        Ok(Self { says, held: state == Some(State::Held) })
     }
 }
 
-/// The state of an order in the book, if that can be read there.
-async fn state(source: &mut Source, key: &OrderKey) -> Option<State> {
+/// The state of an order in the book of its sale, if that is on and has it.
+async fn state(source: &mut Source, key: &OrderKey) -> anyhow::Result<Option<State>> {
+    if !key.is_managed() {
+        return Ok(None);
+    }
     let mut ask = cmd("SECKILL.ORDER");
     ask.arg(&key.voucher).arg(&key.order);
-    let fields: HashMap<String, Value> = ask.query_async(source.connection()).await.ok()?;
+    let answered: RedisResult<Option<HashMap<String, Value>>> =
+        ask.query_async(source.connection()).await;
+    let fields = match answered {
+        Err(error) if error.code() == Some("NOVOUCHER") => None,
+        answered => answered.context("SECKILL.ORDER")?,
+    };
+    let Some(fields) = fields else { return Ok(None) };
     let text = |name| from_redis_value::<String>(fields.get(name).cloned()?).ok();
-    let state = text("state").filter(|_| text("user").as_ref() == Some(&key.user))?;
-    State::parse(state.as_bytes())
+    let is_it =
+        text("user").as_ref() == Some(&key.user) && text("sale").as_ref() == Some(&key.sale);
+    let state = text("state").filter(|_| is_it);
+    Ok(state.and_then(|state| State::parse(state.as_bytes())))
 }

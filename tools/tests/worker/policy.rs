@@ -91,6 +91,23 @@ impl Shop {
     }
 }
 
+/// The next sale of the voucher has an order of the same id and user: it is not this one.
+#[test]
+fn an_entry_of_an_earlier_sale_can_be_given_up() {
+    let shop = Shop::of("tea 9 LIMIT 5 HOLD 600000");
+    shop.run(&format!("XGROUP CREATE stream.orders {GROUP} 0 MKSTREAM"));
+    shop.buy("tea", "ann", "o1");
+    shop.run(&format!("XREADGROUP GROUP {GROUP} away STREAMS stream.orders >"));
+    shop.run("SECKILL.DROP tea FORCE");
+    shop.run("SECKILL.CREATE tea 9 LIMIT 5 HOLD 600000");
+    assert_eq!(shop.run("SECKILL.TRY tea ann o1 UNITS 2"), Value::Int(0));
+    let entry = shop.pending().remove(0);
+    let (code, said) = shop.dead_letter(&entry, &["--yes"], "");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("No sale that is on has the order of ann"), "{said}");
+    assert_eq!((shop.pending().len(), &*shop.info("tea", "held")), (0, "2"));
+}
+
 /// Orders that are sold and confirmed, whose fields have the names of the server's settings.
 #[test]
 fn the_names_of_fields_are_the_servers_also_when_they_change() {
