@@ -9,6 +9,9 @@ use seckill_tools::command_line::quoted;
 
 use crate::options::{Options, Site};
 
+/// This program.
+pub const WORKER: &str = "seckill-worker";
+
 /// A command of one of the programs.
 pub struct CommandLine {
     /// The program, then options and the name of the command.
@@ -47,7 +50,7 @@ pub fn option(name: &str, value: &str) -> String {
 /// The options that say where the command works, as far as they are not what is assumed without
 /// them. Passwords are left out: give them by a file or a variable.
 pub fn site_words(site: &Site, statements: Option<&Path>) -> Vec<String> {
-    let assumed = Options::parse_from(["seckill-worker"]).site;
+    let assumed = Options::parse_from([WORKER]).site;
     let (database, usual) = (address::typed(&site.database), address::typed(&assumed.database));
     let mut words = Vec::new();
     words.extend((database != usual).then(|| option("database", &database)));
@@ -72,7 +75,7 @@ pub fn site_words(site: &Site, statements: Option<&Path>) -> Vec<String> {
 
 /// Those that say where the server is, for any of the programs.
 pub fn server_words(site: &Site) -> Vec<String> {
-    let assumed = Options::parse_from(["seckill-worker"]).site.server.redis;
+    let assumed = Options::parse_from([WORKER]).site.server.redis;
     let (redis, assumed) = (address::typed(&site.server.redis), address::typed(&assumed));
     let mut words = Vec::new();
     words.extend((redis != assumed).then(|| option("redis", &redis)));

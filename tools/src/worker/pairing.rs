@@ -9,7 +9,8 @@ use redis::{RedisResult, cmd};
 use seckill_tools::server_info::fields;
 use tracing::warn;
 
-use crate::options::Options;
+use crate::command_text::{CommandLine, WORKER, site_words};
+use crate::options::{Options, Site};
 use crate::order_events::Which;
 use crate::settings::is_refused;
 use crate::source::Source;
@@ -89,13 +90,17 @@ fn begun(group: &Group) -> Option<&str> {
     group.pairing_id.strip_suffix(BEGUN)
 }
 
-/// Why nothing is read, for an operator.
-pub fn why_unpaired(source: &Source, database: &str) -> String {
+/// Why nothing is read, for an operator. The command names the stream: each hash tag is paired by
+/// itself.
+pub fn why_unpaired(source: &Source, site: &Site, database: &str) -> String {
+    let stream = source.name(Which::Orders);
+    let site = Site { stream: stream.to_owned(), ..site.clone() };
+    let command = CommandLine::of(WORKER, &["resolve"], vec!["--re-pair".to_owned()], None);
     format!(
-        "{} is not paired with the tables in {database}: the server is empty, was restored to what \
-         it was before its first worker, or --redis or --database name another one. Nothing is \
-         read. If this is the server from now on: seckill-worker resolve --re-pair",
-        source.name(Which::Orders)
+        "{stream} is not paired with the tables in {database}: the server is empty, was restored \
+         to what it was before its first worker, or --redis or --database name another one. \
+         Nothing is read. If this is the server from now on: {}",
+        command.text(&site_words(&site, None))
     )
 }
 
@@ -197,7 +202,9 @@ pub async fn pair(
                     store.database()
                 );
             }
-            Pairing::OtherServer => return Ok(Err(why_unpaired(source, store.database()))),
+            Pairing::OtherServer => {
+                return Ok(Err(why_unpaired(source, &options.site, store.database())));
+            }
         }
     }
 }

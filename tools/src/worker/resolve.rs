@@ -202,7 +202,7 @@ impl Desk<'_> {
         let keys = keys.first().context("the keys of the voucher")?;
         let mut source = source_of_voucher(link, self.site, keys);
         if !matches!(Pairing::read(&mut source, self.store).await?, Pairing::Same(_)) {
-            bail!("{}", why_unpaired(&source, self.store.database()));
+            bail!("{}", why_unpaired(&source, self.site, self.store.database()));
         }
         Ok(source)
     }
@@ -275,19 +275,23 @@ fn tell(lines: &[RefundLine]) {
 /// Server and tables are paired anew.
 async fn pair_again(wanted: &Resolve, store: &Store) -> Result<()> {
     let site = &wanted.site;
-    let streams = site.streams_of(wanted.tag.as_deref());
+    let streams = site.streams_of(None);
     let mut nodes = seckill_tools::nodes::Nodes::new(site.server.place()?);
     let connection = nodes.reach(&streams.orders).await?;
-    let mut source = Source::new(connection, streams.clone(), &site.group, "");
-    if let Pairing::Same(_) = Pairing::read(&mut source, store).await? {
-        println!("{} is paired with this database already", streams.orders);
-        return Ok(());
+    let mut source = Source::new(connection, streams, &site.group, "");
+    let (stream, server) = (&site.stream, site.server.without_password());
+    match Pairing::read(&mut source, store).await? {
+        Pairing::OtherServer => {}
+        Pairing::Same(_) => {
+            println!("{stream} is paired with this database already");
+            return Ok(());
+        }
+        // Of a server with hash tags it may be the wrong stream.
+        Pairing::New | Pairing::Begun(_) | Pairing::TablesLost { .. } => bail!(
+            "nothing was done: a worker that reads {stream} at {server} pairs it when it starts"
+        ),
     }
-    println!(
-        "the entries of {} at {} are read into this database from now on",
-        streams.orders,
-        site.server.without_password()
-    );
+    println!("the entries of {stream} at {server} are read into this database from now on");
     ensure!(wanted.yes || is_confirmed()?, "nothing was done");
     re_pair(&mut source, store).await?;
     println!("paired: start the worker, then seckill-worker check");

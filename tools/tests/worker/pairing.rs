@@ -1,6 +1,8 @@
 //! The first start of workers on an empty database, and what is not a first start.
 
+use crate::check::expect;
 use crate::databases::Database;
+use crate::harness::Server;
 use crate::shop::{GROUP, STREAMS, Shop, databases};
 use crate::worker::Worker;
 
@@ -127,4 +129,33 @@ fn a_group_that_has_read_entries_of_any_ids_is_paired() {
         shop.drain(&[]);
         assert_eq!(shop.doubts(GROUP), ["0", "nothing"]);
     }
+}
+
+/// Each hash tag has streams of its own. What is not paired is not compared: nothing could be
+/// answered.
+#[test]
+fn the_printed_command_pairs_the_streams_of_its_hash_tag() {
+    let server = Server::with().config("seckill.hash-tags yes").start();
+    let mut shop = Shop::on(server, Database::sqlite(), &["a", "b"]);
+    shop.sell_managed("{a}7", 5, "LIMIT 5");
+    shop.sell_managed("{b}7", 5, "LIMIT 5");
+    shop.loses(&[], |shop| {
+        shop.buy("{a}7", "ann", "1");
+        shop.buy("{b}7", "ben", "2");
+    });
+    let mut worker = shop.once(&[]);
+    worker.ended();
+    assert!(!worker.log().contains("panicked"), "{}", worker.log());
+    shop.resolves(&["--re-pair"], 1, &["nothing was done: a worker that reads stream.orders at"]);
+    let told = expect(&shop, &[], 3, &["stream.orders:{a} is not paired with the tables"]);
+    let commands: Vec<&str> =
+        told.lines().filter_map(|line| Some(line.split_once("from now on: ")?.1)).collect();
+    assert_eq!(commands.len(), 2, "{told}");
+    shop.pasted(commands[0]);
+    let half = expect(&shop, &[], 1, &["\n1. order 1 of ann for voucher {a}7", "\nDIFFERENT: 1 "]);
+    let at = |words| half.find(words).expect("the words");
+    assert!(at("stream.orders:{b} is not paired") < at("\n1. order 1 of ann"), "{half}");
+    shop.pasted(commands[1]);
+    shop.once(&[]).ended();
+    expect(&shop, &[], 1, &["1. order 1 of ann for voucher {a}7", "2. order 2 of ben"]);
 }

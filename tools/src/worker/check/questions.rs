@@ -131,14 +131,6 @@ impl Findings {
         self.by_itself.retain(&before.by_itself);
     }
 
-    /// Why nothing may be written.
-    pub fn unpaired(&self) -> Option<&str> {
-        self.incomplete.iter().find_map(|it| match it {
-            Incomplete::Unpaired(text) => Some(&**text),
-            _ => None,
-        })
-    }
-
     /// Asks about an order, or a payment of it, of which the database and the server say this.
     pub fn ask(
         &mut self,

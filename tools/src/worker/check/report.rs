@@ -9,10 +9,9 @@ use seckill_tools::sharding::sale_of_shard;
 use serde_json::{Value, json};
 
 use super::questions::{About, Findings, Incomplete, Question, QuestionKind};
-use crate::command_text::{CommandLine, option, server_words, site_words};
+use crate::command_text::{CommandLine, WORKER, option, server_words, site_words};
 use crate::options::Site;
 
-pub(super) const WORKER: &str = "seckill-worker";
 pub(super) const SHARDS: &str = "seckill-shards";
 /// Further lines of what could not be looked at are only counted.
 const LINES_MAX: usize = 20;
@@ -150,15 +149,16 @@ impl Report {
         if totals.ruled > 0 {
             let _ = writeln!(text, "{:<26}{:>10} {:>10}", "ruled", "", totals.ruled);
         }
-        let questions = &self.found.questions;
-        for ((about, question), number) in questions.iter().zip(1..) {
-            let _ = writeln!(text, "{number}. {}", self.line(about, question));
-        }
+        // What the worker reads first, or is to be paired, may answer questions.
         let incomplete = &self.found.incomplete;
         for one in incomplete.iter().take(LINES_MAX) {
             let _ = writeln!(text, "{}", sanitize(&self.incomplete(one)));
         }
         more(&mut text, incomplete.len());
+        let questions = &self.found.questions;
+        for ((about, question), number) in questions.iter().zip(1..) {
+            let _ = writeln!(text, "{number}. {}", self.line(about, question));
+        }
         self.results(&mut text);
         let _ = writeln!(text, "{}", self.last_line());
         text

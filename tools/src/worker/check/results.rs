@@ -6,8 +6,8 @@ use std::fmt::Write;
 use seckill_tools::sanitize::sanitize;
 
 use super::questions::ResultKind;
-use super::report::{Report, SHARDS, WORKER};
-use crate::command_text::{CommandLine, option};
+use super::report::{Report, SHARDS};
+use crate::command_text::{CommandLine, WORKER, option};
 
 impl Report {
     pub(super) fn results(&self, text: &mut String) {

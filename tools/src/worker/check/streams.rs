@@ -19,13 +19,14 @@ use crate::source::Source;
 impl Checker<'_> {
     /// What is not done comes before the books, and the database after all: what was done by then
     /// is in the database. An entry that is appended in between differs, but only in this look.
+    /// Streams that are not paired with the tables are not looked at.
     pub(super) async fn look_at_streams(
         &mut self,
         mut source: Source,
         vouchers: &[VoucherKeys],
         look: &mut Look,
     ) -> Result<()> {
-        let began = self.began(&mut source, look).await?;
+        let Some(began) = self.began(&mut source, look).await? else { return Ok(()) };
         let undone = match self.undone.remove(source.name(Which::Orders)) {
             Some(undone) => undone,
             None => undone(&mut source, &self.settings.fields).await?,
@@ -60,12 +61,12 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The last entry that the group had read before the tables began. Notes where server and
-    /// tables are not paired.
-    async fn began(&self, source: &mut Source, look: &mut Look) -> Result<EntryId> {
+    /// The last entry that the group had read before the tables began; None, and a note why, where
+    /// server and tables are not paired.
+    async fn began(&self, source: &mut Source, look: &mut Look) -> Result<Option<EntryId>> {
         let stream = source.name(Which::Orders).to_owned();
         let unpaired = match Pairing::read(source, self.store).await? {
-            Pairing::Same(group) => return Ok(began(&group.pairing_id)),
+            Pairing::Same(group) => return Ok(Some(began(&group.pairing_id))),
             Pairing::New | Pairing::Begun(_) => format!(
                 "no worker of group {} has read {stream} into this database yet: start it",
                 source.group()
@@ -74,10 +75,10 @@ impl Checker<'_> {
                 "{stream} was read into other tables: this database was lost, or is another one; \
                  start the worker here, then check --repair"
             ),
-            Pairing::OtherServer => why_unpaired(source, self.store.database()),
+            Pairing::OtherServer => why_unpaired(source, self.site, self.store.database()),
         };
         look.unpaired.insert(unpaired);
-        Ok(EntryId::default())
+        Ok(None)
     }
 
     /// The orders of unmanaged vouchers that streams still have, by voucher.

@@ -202,13 +202,9 @@ pub struct Resolve {
         conflicts_with_all = ["way", "payment", "order", "keep", "sale", "user"])]
     pub shard: Option<u32>,
 
-    /// Read the streams of this server from now on, though it is not paired with the database
+    /// Read --stream of this server from now on, though it is not paired with the database
     #[arg(long, conflicts_with_all = ["way", "payment", "order", "keep", "shard"])]
     pub re_pair: bool,
-
-    /// With --re-pair: the hash tag of the streams
-    #[arg(long, value_name = "TAG", value_parser = site::tag, requires = "re_pair")]
-    pub tag: Option<String>,
 
     /// Don't ask for confirmation
     #[arg(long)]
@@ -239,6 +235,6 @@ impl Resolve {
             "resolve needs an answer: --keep, --release or --refunded for an order; --refund, \
              --refunded, --units or --beyond for a payment; --shard for a lost shard"
         );
-        self.site.check(self.tag.as_deref())
+        self.site.check(None)
     }
 }
