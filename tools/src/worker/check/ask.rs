@@ -104,10 +104,11 @@ fn ask_units(
         Some(_) => "it was said to be of several numbers of units",
         None => "its units are not known, beside other parts of its cart",
     };
-    let recorded = record.and_then(|record| record.units);
-    let (units, of) = match recorded {
-        Some(units) => (units, "on the server's record"),
-        None => (stated.unwrap_or(asked.max(1)), "of the order"),
+    let (units, of) = match (record.and_then(|record| record.units), stated) {
+        (Some(units), _) => (units, "on the server's record"),
+        (None, Some(units)) => (units, "at most"),
+        (None, None) if asked > 0 => (asked, "of the order"),
+        (None, None) => (1, "at least: the provider knows"),
     };
     let (server, answer) = (format!("{units} units {of}"), format!("units {units}"));
     found.ask((QuestionKind::Units, key, reference), [rows, &server], &[&answer]);
