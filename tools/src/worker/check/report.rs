@@ -214,7 +214,7 @@ impl Report {
         match one {
             Incomplete::Unread { voucher, entries } => format!(
                 "{entries} entries of voucher {voucher} are not read or not written: start \
-                 seckill-worker"
+                 seckill-worker; if one runs, its log says why"
             ),
             Incomplete::Dropped { voucher, sale } if sale.is_empty() => format!(
                 "voucher {voucher} is not on the server: there are no buyers to compare with"
