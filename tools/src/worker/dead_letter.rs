@@ -18,16 +18,20 @@ use crate::source::Source;
 use crate::store::Store;
 
 pub async fn make(wanted: &DeadLetter) -> anyhow::Result<()> {
-    let (site, tag) = (&wanted.site, wanted.tag.as_deref());
-    let streams = site.streams_of(tag);
+    let site = &wanted.site;
+    let streams = site.streams_of(None);
     let id = wanted.entry;
     let unasked = |error| Halt::Redis(error).error(site);
     let mut nodes = Nodes::new(site.server.place()?);
     let mut connection = nodes.reach(&streams.orders).await?;
-    let settings = settings::compare(&mut connection, site, &wanted.fields, tag).await;
+    let settings = settings::compare(&mut connection, site, &wanted.fields, None).await;
     let settings = settings.map_err(|halt| halt.error(site))?;
-    if settings.has_tags && tag.is_none() && !site.is_tagged() {
-        bail!("streams of this server have hash tags: name that of the entry by --tag");
+    if settings.has_tags && !site.is_tagged() {
+        bail!(
+            "streams of this server have hash tags: name that of the entry by --stream, as \
+             {}:{{TAG}}",
+            site.stream
+        );
     }
     let mut source = Source::new(connection, streams.clone(), &site.group, "dead-letter");
     let deliveries = source.deliveries(Which::Orders, id).await.map_err(unasked)?;

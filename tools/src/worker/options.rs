@@ -180,9 +180,8 @@ impl Options {
     pub fn check(&self) -> Result<()> {
         match &self.command {
             None => self.site.check(self.first_tag()),
-            Some(Command::DeadLetter(wanted)) => wanted.site.check(wanted.tag.as_deref()),
             Some(Command::Resolve(wanted)) => wanted.check(),
-            Some(Command::Check(wanted)) => wanted.site.check(None),
+            Some(Command::DeadLetter(_) | Command::Check(_)) => self.site().0.check(None),
         }
     }
 

@@ -152,7 +152,10 @@ fn hash_tags_are_found_and_new_ones_too() {
     shop.buy("9", "dan", "o4");
     assert_eq!(shop.drain(&[])["rows_inserted"], 1);
     shop.check();
-    shop.ends(&["dead-letter", "1-1", "--yes"], 1, "name that of the entry by --tag");
+    let dead_letter = ["dead-letter", "1-1", "--yes"];
+    shop.ends(&dead_letter, 1, "name that of the entry by --stream, as stream.orders:{TAG}");
+    let named = [&dead_letter[..], &["--stream", "stream.orders:{9}"]].concat();
+    shop.ends(&named, 1, "entry 1-1 of stream.orders:{9} is not pending");
 }
 
 #[test]

@@ -123,10 +123,6 @@ pub struct DeadLetter {
     #[arg(long)]
     pub yes: bool,
 
-    /// The hash tag of the entry's stream, if the server's streams have tags
-    #[arg(long, value_name = "TAG", value_parser = site::tag)]
-    pub tag: Option<String>,
-
     #[command(flatten)]
     pub fields: FieldOptions,
 
