@@ -249,7 +249,7 @@ impl<I: Copy + Eq> Row<I> {
 
     /// The units of it that left the sale: at most, where others were on sale again.
     pub fn withdrawn(&self) -> i64 {
-        if self.is_norestock { self.asked.max(self.sold) - self.live() } else { 0 }
+        if self.is_norestock { self.asked.max(self.sold).saturating_sub(self.live()) } else { 0 }
     }
 
     /// Was the order sold with more units than it was reduced to before?
