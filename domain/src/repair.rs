@@ -126,20 +126,21 @@ fn words<R: Ord + Clone, I: Copy + Eq>(
         Times::Never => is_held,
         _ => !account.row.is_at_once,
     };
-    // The units that the order had when it was paid. One that was sold at once had all it asked
-    // for when it was sold; if it was reduced, only its payment's own row knows.
-    let had = |reference| account.payments.get(reference).map_or(0, |payment| payment.had);
-    let known = match &order.reference {
-        None if !is_held => order.asked,
-        Some(reference) if !is_held => had(reference),
-        _ => account.row.sold,
+    // The units that the order had when it was paid, as far as its payment's own row does not know.
+    // One that was sold at once had all it asked for when it was sold.
+    let payment_row = order.reference.as_ref().and_then(|it| account.payments.get(it));
+    let known = match payment_row.map_or(0, |it| it.had) {
+        0 if is_held => account.row.sold,
+        0 if order.reference.is_none() => order.asked,
+        had => had,
     };
+    let is_known = payment_row.is_some_and(|it| it.had > 0);
     let refunded = order.refunded.ranges().last().map_or(0, |(_, last)| last);
     let sold = match order.paid {
-        Some(paid) => paid.min(order.asked).min(held_to).max(order.units),
+        Some(paid) if !is_known => paid.min(order.asked).min(held_to).max(order.units),
         None if order.asked == order.units => order.units,
         // If that is not known, no unit is taken for paid that nobody names.
-        None => known.max(order.units).max(refunded),
+        _ => known.max(order.units).max(refunded),
     };
     if account.row.accepted == Times::Never {
         words.push(Report::Accepted { units: order.asked, is_held });
@@ -159,12 +160,21 @@ fn words<R: Ord + Clone, I: Copy + Eq>(
         words.extend((kept < order.asked).then(|| released(order.asked, kept, false, false)));
         return words;
     }
-    let payment = order.reference.as_ref().map(|reference| {
+    let paid = order.reference.as_ref().map(|reference| {
         let record = records.get(reference).filter(|record| record.is_its);
         Paid { reference: reference.clone(), units: record.and_then(|record| record.units) }
     });
-    if is_held || payment.is_some() {
-        words.push(Report::Confirmed { units: sold, payment });
+    if let Some(payment) = &paid
+        && order.phase == Phase::ReleasedSold
+        && payment_row.is_some_and(|it| it.is_of_released)
+    {
+        // It came after the release, and was never kept.
+        let (payment, units) = (payment.clone(), order.units);
+        words.push(Report::Payment { outcome: Outcome::Released, payment, units });
+        return words;
+    }
+    if is_held || paid.is_some() {
+        words.push(Report::Confirmed { units: sold, payment: paid });
     }
     if sold < order.asked && !is_held {
         let reference = None;

@@ -38,6 +38,7 @@ mod pooled;
 mod released;
 mod removed;
 mod resolve;
+mod restored;
 mod rows;
 mod sentinels;
 mod shards;
