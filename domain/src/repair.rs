@@ -45,10 +45,8 @@ pub fn repaired<R: Ord + Clone, I: Copy + Eq>(
         let mut next = before.clone();
         let is_paid = before.payments.get(reference).is_some_and(|it| it.pays);
         next.join(None, &payment_word(server, reference, record, is_paid));
-        // Two payments of one order are a question about the order.
-        let known = before.conflicts(&others).with(Conflicts::TWO_REFERENCES, true);
-        let known = known.with(UNCLEAR, true);
-        if next != *before && next.conflicts(&others).without(known).is_none() {
+        // What then contradicts is a question about the order.
+        if next != *before {
             all = Some(next);
         }
     }
@@ -56,7 +54,8 @@ pub fn repaired<R: Ord + Clone, I: Copy + Eq>(
 }
 
 /// The entries of a payment that paid the order are the book's; not so if the book has lost that,
-/// if they say other units, or if it is to be asked first whose the payment is.
+/// if they say other units, if a ruling is what the order has, or if it is to be asked first whose
+/// the payment is.
 fn is_to_be_joined<R: Ord, I>(
     account: &Account<R, I>,
     server: &Server<R>,
@@ -70,7 +69,7 @@ fn is_to_be_joined<R: Ord, I>(
     match record.outcome {
         Outcome::Late | Outcome::Duplicate | Outcome::Unmatched => true,
         Outcome::First | Outcome::Released if is_paid => record.units.is_some(),
-        Outcome::First | Outcome::Released => !is_booked || is_shared,
+        Outcome::First | Outcome::Released => !is_booked || is_shared || account.ruling.is_some(),
     }
 }
 

@@ -22,3 +22,21 @@ fn a_payment_after_the_release_is_nothing_to_repair() {
     assert_eq!((shop.refunds("A"), shop.refunds("B")), (1, 1));
     expect(&shop, &CHECK, 0, &["CONSISTENT: 1 orders with 1 units"]);
 }
+
+/// An operator has kept an order before it was paid, and the database returns to that moment.
+#[test]
+fn a_payment_that_only_the_server_has_of_a_ruled_order_is_written() {
+    let shop = Shop::saved(Database::sqlite(), "HOLD 600000");
+    shop.buy("7", "ann", "1");
+    shop.drain(&[]);
+    shop.resolves(&["1", "--keep"], 0, &["order 1 is kept with 1 units"]);
+    shop.drain(&[]);
+    shop.backs_up(&[]);
+    shop.pay("7 ann 1", "wx-1 UNITS 1", 2);
+    shop.drain(&[]);
+    shop.restores(&[]);
+    shop.answers(&CHECK, "order 1 of ann for voucher 7: sold, 1 units");
+    std::fs::write(shop.server.dir().join("list.csv"), "ref,units\nwx-1,1\n").expect("a list");
+    let listed = ["--refs", "list.csv", "--refs-prefix", "wx-"];
+    expect(&shop, &listed, 0, &["CONSISTENT: 1 orders with 1 units", "1 references, units"]);
+}
