@@ -26,7 +26,13 @@ pub fn payment_question<R: Ord + Clone, I: Copy + Eq>(
     let record = server.records.get(reference).filter(|record| record.is_its);
     let outcome = record.map(|record| record.outcome);
     if !payment.is_in_use() {
-        let is_open = payment.is_unmatched || outcome == Some(Outcome::Unmatched);
+        let is_open = match server.records.get(reference).map(|it| (it.outcome, it.is_its)) {
+            // The order itself is the question, or another order that has it.
+            Some((Outcome::First | Outcome::Released, _)) => false,
+            Some((Outcome::Late | Outcome::Duplicate, false)) => false,
+            Some((Outcome::Unmatched, true)) => true,
+            _ => payment.is_unmatched,
+        };
         return (is_open && !others(reference).have_it).then_some(PaymentQuestion::Unmatched);
     }
     let is_recorded = match outcome {

@@ -40,3 +40,23 @@ fn a_payment_that_only_the_server_has_of_a_ruled_order_is_written() {
     let listed = ["--refs", "list.csv", "--refs-prefix", "wx-"];
     expect(&shop, &listed, 0, &["CONSISTENT: 1 orders with 1 units", "1 references, units"]);
 }
+
+/// A payment came before its order, which then was accepted twice, since the server lost it once;
+/// and the database returns to a moment before it was paid.
+#[test]
+fn a_payment_that_has_found_its_order_waits_for_none() {
+    let mut shop = Shop::saved(Database::sqlite(), "HOLD 600000");
+    let buys = |shop: &Shop| assert_eq!(shop.run("SECKILL.TRY 7 ann 1"), Value::Int(0));
+    shop.loses(&[], buys);
+    shop.pay("7 ann 1", "A UNITS 1", 0);
+    buys(&shop);
+    shop.drain(&[]);
+    shop.backs_up(&[]);
+    shop.pay("7 ann 1", "A UNITS 1", 1);
+    // It was accepted twice, and then paid.
+    shop.once(&[]).summary_with(4);
+    shop.restores(&[]);
+    expect(&shop, &CHECK, 1, &["order 1 of ann for voucher 7", "DIFFERENT: 1 questions"]);
+    shop.answers(&CHECK, "order 1 of ann for voucher 7");
+    expect(&shop, &CHECK, 0, &["CONSISTENT: 1 orders with 1 units"]);
+}
