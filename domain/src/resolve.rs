@@ -205,9 +205,7 @@ fn most<R: Ord + Clone, I: Copy + Eq>(
         // Whose it is, is another question.
         return 0;
     }
-    let refunded = order.filter(|order| order.reference.as_ref() == reference);
-    let refunded = refunded.map_or(UnitSet::EMPTY, |order| order.refunded.clone());
-    let gone = payment.gone().union(&others.gone).union(&refunded);
+    let gone = payment.gone().union(&others.gone);
     let paid = if payment.pays { payment.units() } else { None };
     most.min(gone.lowest_without()).min(paid.unwrap_or(most))
 }
@@ -237,6 +235,11 @@ pub fn plan<R: Ord + Clone, I: Copy + Eq>(
     answer: Answer,
     others: impl Fn(&R) -> Others,
 ) -> Resolution<R> {
+    let said = payment_words(account, server);
+    // The ruling will be about these, too.
+    let mut account = account.clone();
+    said.iter().for_each(|report| account.join(None, report));
+    let account = &account;
     let reference = reference(account, server);
     let its_others = reference.map(&others).unwrap_or_default();
     let most = most(account, server, reference, &its_others);
@@ -259,7 +262,6 @@ pub fn plan<R: Ord + Clone, I: Copy + Eq>(
         reference: reference.cloned(),
         is_without_units: server.is_over,
     };
-    let said = payment_words(account, server);
     let mut plan = Resolution { before: Vec::new(), ruling, said, after: None };
     if server.is_over {
         return plan;

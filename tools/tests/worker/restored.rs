@@ -60,3 +60,22 @@ fn a_payment_that_has_found_its_order_waits_for_none() {
     shop.answers(&CHECK, "order 1 of ann for voucher 7");
     expect(&shop, &CHECK, 0, &["CONSISTENT: 1 orders with 1 units"]);
 }
+
+/// An order was accepted twice, since the server lost it once, then paid and reduced.
+#[test]
+fn an_answer_is_about_what_the_server_says_of_the_payment() {
+    let mut shop = Shop::saved(Database::sqlite(), "LIMIT 5");
+    let buys = |shop: &Shop| assert_eq!(shop.run("SECKILL.TRY 7 ann 1 UNITS 2"), Value::Int(0));
+    shop.loses(&[], buys);
+    buys(&shop);
+    shop.drain(&[]);
+    shop.backs_up(&[]);
+    shop.pay("7 ann 1", "A UNITS 2", 2);
+    let cancel = "SECKILL.CANCEL 7 ann 1 IF sold KEEP 1 REFUNDED REF A";
+    assert_eq!(shop.run(cancel), Value::Int(1));
+    shop.once(&[]).summary_with(4);
+    shop.restores(&[]);
+    shop.answers(&CHECK, "order 1 of ann for voucher 7: sold, 2 units");
+    assert_eq!((shop.info("7", "left"), shop.refunds("A")), ("4".to_owned(), 0));
+    expect(&shop, &CHECK, 0, &["CONSISTENT: 1 orders with 1 units"]);
+}
