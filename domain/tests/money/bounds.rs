@@ -13,6 +13,7 @@ pub const HELD: Bounds = Bounds {
     is_stated: true,
     commands: 5,
     losses: 1,
+    databases: 0,
     resolves: 0,
     references: 1,
     keeps: true,
@@ -21,6 +22,9 @@ pub const HELD: Bounds = Bounds {
     others: true,
     fewer: true,
     wrong: false,
+    alters: false,
+    drops: false,
+    named: false,
 };
 
 pub const ONCE: Bounds = Bounds { name: "sold at once", is_held: false, references: 2, ..HELD };
@@ -35,9 +39,59 @@ pub const LOSSES: Bounds = Bounds { name: "two losses", losses: 2, ..TWO_PAYMENT
 /// Payments that do not say for how many units they are.
 pub const UNSTATED: Bounds = Bounds { name: "without UNITS", is_stated: false, ..TWO_PAYMENTS };
 
-/// The shop says other UNITS than were paid.
+/// The shop says other UNITS than were paid, and two losses.
 pub const MISSTATED: Bounds =
-    Bounds { name: "wrong UNITS", references: 1, wrong: true, ..TWO_PAYMENTS };
+    Bounds { name: "wrong UNITS", losses: 2, references: 1, wrong: true, fewer: true, ..LOSSES };
+
+/// The database alone returns to a backup, after HOLD has changed, or not.
+pub const DATABASE: Bounds =
+    Bounds { name: "database", losses: 0, databases: 1, alters: true, ..TWO_PAYMENTS };
+
+pub const DATABASE_UNSTATED: Bounds =
+    Bounds { name: "database without UNITS", is_stated: false, references: 1, ..DATABASE };
+
+/// Server and database are older, in either order.
+pub const BOTH: Bounds = Bounds { name: "both", losses: 1, alters: false, ..DATABASE_OF_ONE };
+
+/// The same of an order that is sold at once.
+pub const BOTH_ONCE: Bounds = Bounds { name: "both at once", is_held: false, commands: 5, ..BOTH };
+
+/// The same, of one payment.
+const DATABASE_OF_ONE: Bounds = Bounds { references: 1, ..DATABASE };
+
+/// The database returns to a backup, and an operator stops anywhere.
+pub const DATABASE_RESOLVE: Bounds = Bounds {
+    name: "database and resolve",
+    commands: 3,
+    resolves: 1,
+    alters: false,
+    ..DATABASE_OF_ONE
+};
+
+/// The sale is ended and dropped, with a check before or without, and its payments come late.
+pub const DROPPED: Bounds =
+    Bounds { name: "dropped", commands: 5, alters: false, drops: true, ..DATABASE_OF_ONE };
+
+/// Then there is another sale, with an order of the same id, and a loss.
+pub const SALES: Bounds = Bounds {
+    name: "two sales",
+    kind: Kind::Sales,
+    units: 1,
+    total: 1,
+    databases: 0,
+    losses: 1,
+    keeps: false,
+    named: true,
+    ..DROPPED
+};
+
+/// Or the database is older.
+pub const SALES_DATABASE: Bounds =
+    Bounds { name: "two sales and database", databases: 1, losses: 0, ..SALES };
+
+/// Confirmations don't name their sale.
+pub const SALES_UNNAMED: Bounds =
+    Bounds { name: "two sales, not named", is_held: false, named: false, ..SALES };
 
 /// Two orders, and one reference at both.
 pub const TWO: Bounds = Bounds {
@@ -72,15 +126,8 @@ pub const TWO_ONCE: Bounds =
     Bounds { name: "two orders at once", is_held: false, commands: 5, references: 1, ..TWO };
 
 /// A loss, and operators who stop anywhere.
-pub const RESOLVE: Bounds = Bounds {
-    name: "resolve",
-    resolves: 1,
-    commands: 3,
-    norestock: false,
-    others: false,
-    fewer: false,
-    ..HELD
-};
+pub const RESOLVE: Bounds =
+    Bounds { name: "resolve", resolves: 1, commands: 3, others: false, fewer: false, ..HELD };
 
 /// The same, of an order that is paid twice.
 pub const RESOLVE_TWICE: Bounds = Bounds {
@@ -90,6 +137,7 @@ pub const RESOLVE_TWICE: Bounds = Bounds {
     commands: 5,
     references: 2,
     keeps: false,
+    norestock: false,
     ..RESOLVE
 };
 
@@ -112,6 +160,7 @@ pub fn of_text(text: &str) -> Bounds {
             "two" => bounds.kind = Kind::Two,
             "cart" => bounds.kind = Kind::Cart,
             "users" => bounds.kind = Kind::Users,
+            "sales" => bounds.kind = Kind::Sales,
             "once" => bounds.is_held = false,
             "held" => bounds.is_held = true,
             "stated" => bounds.is_stated = true,
@@ -122,11 +171,15 @@ pub fn of_text(text: &str) -> Bounds {
             "others" => bounds.others = true,
             "fewer" => bounds.fewer = true,
             "wrong" => bounds.wrong = true,
+            "alters" => bounds.alters = true,
+            "drops" => bounds.drops = true,
+            "named" => bounds.named = true,
             _ => match &word[..1] {
                 "u" => bounds.units = number().into(),
                 "t" => bounds.total = number().into(),
                 "c" => bounds.commands = number(),
                 "l" => bounds.losses = number(),
+                "d" => bounds.databases = number(),
                 "r" => bounds.resolves = number(),
                 "p" => bounds.references = number(),
                 _ => panic!("{word}"),

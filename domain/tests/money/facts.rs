@@ -23,7 +23,7 @@ impl Facts for Voucher {
     }
 
     fn rules(&self) -> Result<Option<Rules>, Error> {
-        Ok(Some(self.rules))
+        Ok(Some(self.rules).filter(|_| !self.is_dropped))
     }
 
     fn stock(&self) -> Result<Stock, Error> {
@@ -86,7 +86,10 @@ impl Facts for Voucher {
     }
 
     fn held(&self, _: usize) -> Result<(Vec<u8>, u64), Error> {
-        Ok((Vec::new(), 0))
+        let ids = (0..).zip(&self.holds).filter_map(|(id, hold)| hold.and(Some(id)));
+        let ids: Vec<u8> = ids.collect();
+        let held = ids.len() as u64;
+        Ok((ids, held))
     }
 
     fn is_waited_for(&self) -> Result<bool, Error> {
@@ -102,7 +105,7 @@ impl Facts for Voucher {
     }
 
     fn has_own_keys(&self, _: bool) -> Result<bool, Error> {
-        Ok(true)
+        Ok(!self.is_dropped)
     }
 
     fn room(&self, _: Stream) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use domain::account::Account;
 use domain::conflicts::Conflicts;
 use domain::references::Others;
 use domain::rows::{Report, Unmanaged};
+use domain::rules::Meant;
 use std::collections::HashSet;
 
 type Order = Account<u8, u8>;
@@ -16,7 +17,7 @@ const COMMANDS: u8 = 9;
 
 /// Command number `at` of one order of two units.
 fn run(voucher: &mut Voucher, at: u8) -> Vec<Report<u8>> {
-    let me = (0, 0);
+    let me = (0, 0, Meant::Any);
     let said = match at {
         0 => voucher.buy(0, 0, 2),
         1 => voucher.expire(0),
@@ -28,7 +29,7 @@ fn run(voucher: &mut Voucher, at: u8) -> Vec<Report<u8>> {
         7 => voucher.confirm(me, Some(1), Some(1)).1,
         _ => voucher.confirm(me, None, None).1,
     };
-    said.into_iter().map(|(_, report)| report).collect()
+    said.into_iter().map(|(_, report, _)| report).collect()
 }
 
 /// Every history of so many commands, with its entries; `at` each of its moments.

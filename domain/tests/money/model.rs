@@ -5,13 +5,11 @@ use crate::operator::Resolve;
 use crate::planted::Planted;
 use crate::provider::Provider;
 use crate::server::{REFERENCES, Voucher};
-use crate::shop::{Asked, Kind, Shop, UNKNOWN};
+use crate::shop::{Asked, Kind, Shop};
 use domain::resolve::Answer;
 use domain::rows::Report;
-use domain::unmatched::PaymentQuestion;
 use stateright::{Model, Property};
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -30,12 +28,16 @@ pub struct State {
     /// What a loss goes back to.
     pub replica: Option<Box<Server>>,
     pub shop: Shop,
+    /// What the database goes back to.
+    pub backup: Option<Box<Shop>>,
     pub provider: Provider,
     pub resolves: [Option<Resolve>; 2],
     pub commands_left: u8,
     pub losses_left: u8,
+    pub databases_left: u8,
     pub resolves_left: u8,
     pub losses: u8,
+    pub has_created: bool,
     pub bad: Option<&'static str>,
 }
 
@@ -51,9 +53,18 @@ pub enum Action {
     Confirm(u8, usize, i64),
     /// Another buyer takes what is left.
     SellOut(usize),
+    /// HOLD 0, or HOLD again.
+    Alter,
+    /// The sale is ended, and a check finds it consistent.
+    Close,
+    Drop,
+    Create,
     Read(usize),
     Lag,
     Lose,
+    BackUp,
+    /// The lines since are worked off, or are not.
+    Restore(bool),
     Start(usize, usize, Answer),
     Step(usize),
 }
@@ -70,6 +81,8 @@ pub struct Bounds {
     pub is_stated: bool,
     pub commands: u8,
     pub losses: u8,
+    /// Databases that return to a backup.
+    pub databases: u8,
     pub resolves: u8,
     pub references: u8,
     /// Commands with KEEP, REFUNDED, NORESTOCK, another buyer, payments of fewer units, and UNITS
@@ -80,20 +93,21 @@ pub struct Bounds {
     pub others: bool,
     pub fewer: bool,
     pub wrong: bool,
+    /// HOLD changes; the sale is dropped, and created again; confirmations name their sale.
+    pub alters: bool,
+    pub drops: bool,
+    pub named: bool,
 }
 
 /// How the questions are answered until there is none.
-const POLICIES: [Answer; 4] =
+pub const POLICIES: [Answer; 4] =
     [Answer::Keep(None), Answer::Keep(Some(1)), Answer::Release, Answer::Refunded { kept: 0 }];
-
-/// More answers than any question needs.
-const ANSWERS_MAX: usize = 16;
 
 pub struct Money {
     pub bounds: Bounds,
     pub planted: Planted,
     /// Ends that were looked at.
-    seen: Mutex<HashSet<u64>>,
+    pub seen: Mutex<HashSet<u64>>,
     pub ends: AtomicU64,
     pub resolved: AtomicU64,
     pub longest: AtomicU64,
@@ -115,101 +129,6 @@ impl Money {
         }
     }
 
-    /// What the end of a course shows: a check without anything being asked, and then each way of
-    /// answering, until nothing is asked.
-    fn end(&self, state: &State) -> Result<(), &'static str> {
-        let mut now = state.clone();
-        now.resolves = [None, None];
-        now.replica = None;
-        now.read_all(self.planted)?;
-        let mut hasher = DefaultHasher::new();
-        (&now.server, &now.shop, &now.provider, now.losses > 0).hash(&mut hasher);
-        if !self.seen.lock().unwrap().insert(hasher.finish()) {
-            return Ok(());
-        }
-        self.ends.fetch_add(1, Ordering::Relaxed);
-        let vouchers = &now.server.vouchers;
-        for list in [None, Some(&now.provider)] {
-            let asked = now.shop.check(vouchers, list, self.planted);
-            // Without the provider's list, what is lost on both sides is nobody's knowledge.
-            let is_said = self.bounds.is_stated && !self.bounds.wrong;
-            let is_whole = list.is_some() || now.losses == 0 && is_said;
-            if asked.is_empty() && is_whole {
-                self.consistent.fetch_add(1, Ordering::Relaxed);
-                let wrong = now.shop.wrong(&now.provider, self.planted);
-                // A confirmation may be on its way.
-                let wrong = wrong.filter(|it| list.is_some() || *it != UNKNOWN);
-                wrong.map_or(Ok(()), Err)?;
-            }
-            let is_misuse = self.bounds.kind == Kind::Two || self.bounds.wrong;
-            let is_early =
-                |it: &Asked| matches!(it, Asked::Payment(.., PaymentQuestion::Unmatched));
-            if now.losses == 0 && !is_misuse && state.resolves_left == self.bounds.resolves {
-                let known = |it: &Asked| is_early(it) || self.is_own_refund(&now, it);
-                if !asked.iter().all(known) {
-                    return Err("a question without a loss");
-                }
-            }
-        }
-        for policy in POLICIES {
-            let mut end = now.clone();
-            self.close(&mut end, policy)?;
-        }
-        Ok(())
-    }
-
-    /// Without UNITS the provider's list is what tells how many units were paid.
-    fn is_own_refund(&self, state: &State, asked: &Asked) -> bool {
-        match asked {
-            Asked::Units(reference) => {
-                !self.bounds.is_stated
-                    || self.bounds.kind == Kind::Cart
-                    || state.shop.balance(*reference, self.planted).paid == Some(0)
-            }
-            Asked::Stated(..) => !self.bounds.is_stated,
-            Asked::Refunded(..) => !self.bounds.is_stated,
-            _ => false,
-        }
-    }
-
-    /// Answers until nothing is asked.
-    fn close(&self, state: &mut State, policy: Answer) -> Result<(), &'static str> {
-        self.resolved.fetch_add(1, Ordering::Relaxed);
-        for round in 0..ANSWERS_MAX {
-            state.read_all(self.planted)?;
-            state.shop.repair(&state.server.vouchers, self.planted)?;
-            let list = Some(&state.provider).filter(|_| self.planted != Planted::NoList);
-            let asked = state.shop.check(&state.server.vouchers, list, self.planted);
-            if self.is_traced.load(Ordering::Relaxed) {
-                println!("  {policy:?} {round}: {asked:?}\n    {}", state.brief());
-            }
-            let Some(first) = first(&asked, round) else {
-                self.longest.fetch_max(round as u64, Ordering::Relaxed);
-                return self.closed(state);
-            };
-            state.answer(first, policy, round, self.planted)?;
-        }
-        Err("a resolve never ends")
-    }
-
-    /// All is said to be consistent.
-    fn closed(&self, state: &State) -> Result<(), &'static str> {
-        state.shop.wrong(&state.provider, self.planted).map_or(Ok(()), Err)?;
-        for (slot, order) in state.shop.orders.iter().enumerate() {
-            let (voucher, id, user) = state.shop.kind.slots()[slot];
-            let conflicts = state.shop.conflicts(slot, self.planted);
-            let server = state.server.vouchers[voucher].seen(user, id);
-            let there = server.order.filter(|it| it.phase == domain::rows::Phase::Sold);
-            let there = there.map_or(0, |it| it.units);
-            let kept = order.kept(conflicts).0;
-            let oversold = order.standing(conflicts).is_some_and(|it| it.is_without_units);
-            if !oversold && kept != there + server.outside {
-                return Err("rows and units of the sale differ");
-            }
-        }
-        state.sound(&self.bounds)
-    }
-
     fn next(&self, last: &State, action: Action) -> Result<Option<State>, &'static str> {
         let mut next = last.clone();
         match action {
@@ -229,6 +148,20 @@ impl Money {
                 next.losses_left -= 1;
                 next.losses += 1;
                 return Ok(Some(next));
+            }
+            Action::BackUp => {
+                next.backup = Some(Box::new(next.shop.clone()));
+                return Ok(Some(next));
+            }
+            Action::Restore(are_paid) => {
+                next.restore(are_paid);
+                next.databases_left -= 1;
+                return Ok(Some(next));
+            }
+            Action::Close => {
+                let is_new = next.close(self.planted) && next.shop != last.shop;
+                next.commands_left -= 1;
+                return Ok(Some(next).filter(|_| is_new));
             }
             Action::Start(operator, slot, answer) => {
                 let vouchers = &next.server.vouchers;
@@ -256,19 +189,6 @@ impl Money {
     }
 }
 
-/// The question that is answered first: of two orders, now the one, now the other.
-fn first(asked: &[Asked], round: usize) -> Option<Asked> {
-    let rank = |asked: &Asked| match asked {
-        Asked::Whose(_) | Asked::Stated(..) => 0,
-        Asked::Payment(_, _, PaymentQuestion::Unmatched) => 1,
-        Asked::Payment(..) => 2,
-        Asked::Order(slot, _) => 3 + (slot + round) % 2,
-        Asked::Units(_) => 5,
-        Asked::Refunded(..) => 6,
-    };
-    asked.iter().copied().min_by_key(rank)
-}
-
 impl Model for Money {
     type State = State;
     type Action = Action;
@@ -283,12 +203,15 @@ impl Model for Money {
             server: Server { vouchers, unread: Vec::new() },
             replica: None,
             shop: Shop::new(bounds.kind),
+            backup: None,
             provider: Provider { is_stated: bounds.is_stated, ..Provider::default() },
             resolves: [None, None],
             commands_left: bounds.commands,
             losses_left: bounds.losses,
+            databases_left: bounds.databases,
             resolves_left: bounds.resolves,
             losses: 0,
+            has_created: false,
             bad: None,
         }]
     }
@@ -302,7 +225,8 @@ impl Model for Money {
         if state.commands_left > 0 {
             for slot in 0..state.shop.orders.len() {
                 actions.extend([Action::Buy(slot), Action::Cancel(slot, 0, false, false)]);
-                actions.extend(bounds.is_held.then_some(Action::Expire(slot)));
+                let holds = bounds.is_held || bounds.alters;
+                actions.extend(holds.then_some(Action::Expire(slot)));
                 let keeps = bounds.keeps && bounds.units > 1;
                 actions.extend(keeps.then_some(Action::Cancel(slot, 1, false, false)));
                 actions.extend(bounds.refunds.then_some(Action::Cancel(slot, 0, true, false)));
@@ -312,7 +236,8 @@ impl Model for Money {
                 for reference in 0..bounds.references {
                     if state.provider.paid[usize::from(reference)].is_some() {
                         actions.push(Action::Confirm(reference, slot, 0));
-                        actions.extend(bounds.wrong.then_some(Action::Confirm(reference, slot, 1)));
+                        let wrong = [1, -1].map(|more| Action::Confirm(reference, slot, more));
+                        actions.extend(wrong.into_iter().filter(|_| bounds.wrong));
                     } else {
                         actions.push(Action::Pay(reference, slot, 0));
                         actions.extend(bounds.fewer.then_some(Action::Pay(reference, slot, 1)));
@@ -320,6 +245,15 @@ impl Model for Money {
                 }
             }
             actions.extend(bounds.others.then_some(Action::SellOut(0)));
+            actions.extend(bounds.alters.then_some(Action::Alter));
+            let ends = [Action::Close, Action::Drop, Action::Create];
+            actions.extend(ends.into_iter().filter(|_| bounds.drops));
+        }
+        if state.databases_left > 0 {
+            match &state.backup {
+                None => actions.push(Action::BackUp),
+                Some(_) => actions.extend([true, false].map(Action::Restore)),
+            }
         }
         if state.losses_left > 0 {
             let is_new = state.replica.is_none();

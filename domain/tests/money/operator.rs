@@ -2,7 +2,7 @@
 
 use crate::planted::Planted;
 use crate::provider::Provider;
-use crate::server::{Said, Voucher};
+use crate::server::{Said, Voucher, Who};
 use crate::shop::{Order, Shop};
 use domain::book::State;
 use domain::confirm::Confirmation;
@@ -41,8 +41,7 @@ impl Resolve {
         is_noted: bool,
         planted: Planted,
     ) -> Self {
-        let (voucher, id, user) = shop.kind.slots()[slot];
-        let server = vouchers[voucher].seen(user, id);
+        let server = shop.seen(vouchers, slot);
         let shown = shop.orders[slot].clone();
         let others = |reference: &u8| shop.others(slot, *reference, planted);
         let plan = plan(&shown, &server, answer, others);
@@ -71,7 +70,7 @@ impl Resolve {
         provider: &mut Provider,
         planted: Planted,
     ) -> Result<Done, &'static str> {
-        let (voucher, id, user) = shop.kind.slots()[self.slot];
+        let (voucher, who) = (shop.kind.slots()[self.slot].0, shop.kind.who(self.slot));
         let steps = self.plan.before.len();
         let has = self.has();
         if self.done == steps {
@@ -85,7 +84,7 @@ impl Resolve {
         };
         let is_last = self.done > steps;
         self.done += 1;
-        let (mut says, said) = self.on_server(&step, &mut vouchers[voucher], (user, id));
+        let (mut says, said) = self.on_server(&step, &mut vouchers[voucher], who);
         if is_last {
             says = says.and(None);
         } else if let Some(true) = says
@@ -101,7 +100,7 @@ impl Resolve {
         &mut self,
         step: &ServerStep<u8>,
         voucher: &mut Voucher,
-        order: (u8, u8),
+        order: Who,
     ) -> (Option<bool>, Vec<Said>) {
         match step {
             ServerStep::Cancel { was_sold, kept, refunded, is_norestock, .. } => {

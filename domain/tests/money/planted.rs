@@ -3,7 +3,8 @@
 use crate::shop::Order;
 use domain::conflicts::Conflicts;
 use domain::resolve::Question;
-use domain::rows::{Paid, Release, Report};
+use domain::rows::{Paid, Release, Report, Times};
+use domain::server_state::Server;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Planted {
@@ -42,10 +43,20 @@ pub enum Planted {
     NoList,
     /// What an operator says of a payment's units is joined with what the server says of them.
     JoinsRuledUnits,
+    /// The payment on record of an order with a ruling is not joined.
+    RuledIsNotRepaired,
+    /// A record of another order's payment is not looked at.
+    OnlyItsRecords,
+    /// A dropped sale that no check has found consistent is as good as one that was.
+    DroppedIsWhole,
+    /// Whether an order was held is what the rules say now.
+    HeldByRules,
+    /// The provider's units are not compared.
+    UnitsNotListed,
 }
 
 /// All of them, each with bounds in which it is found.
-pub const PLANTED: [(Planted, &str); 17] = [
+pub const PLANTED: [(Planted, &str); 22] = [
     (Planted::LinesInConflict, "one held u1 t1 stated c5 l1 p1"),
     (Planted::DeafRuling, "one once u1 t1 stated c4 l1 r1 p0"),
     (Planted::EternalRuling, "one held u1 t1 stated c4 l1 r1 p1"),
@@ -63,6 +74,11 @@ pub const PLANTED: [(Planted, &str); 17] = [
     (Planted::LeavesOpen, "one held u1 t1 stated c4 l1 p1"),
     (Planted::NoList, "one held u1 t1 stated c4 l1 p1"),
     (Planted::JoinsRuledUnits, "one held u2 t2 stated c4 l0 p1 fewer wrong"),
+    (Planted::RuledIsNotRepaired, "one held u1 t1 stated c3 l0 d1 r1 p1"),
+    (Planted::OnlyItsRecords, "sales held u1 t1 stated c5 l0 d1 p1 drops named"),
+    (Planted::DroppedIsWhole, "one held u2 t2 stated c5 l0 d1 p1 keeps drops"),
+    (Planted::HeldByRules, "one held u2 t2 unstated c5 l0 d1 p1 keeps alters"),
+    (Planted::UnitsNotListed, "one held u2 t2 stated c4 l1 p1 fewer wrong"),
 ];
 
 impl Planted {
@@ -89,6 +105,32 @@ impl Planted {
             }
             (_, report) => report,
         }
+    }
+
+    /// What is repaired.
+    pub fn known(self, order: &Order) -> Order {
+        let mut order = order.clone();
+        if self == Self::HeldByRules {
+            order.row.accepted = Times::Never;
+        }
+        order
+    }
+
+    /// What is written of a repair.
+    pub fn repaired(self, before: &Order, mut order: Order) -> Option<Order> {
+        let is_left = self == Self::RuledIsNotRepaired && before.ruling.is_some();
+        if self == Self::HeldByRules && before.row.accepted != Times::Never {
+            order.row.accepted = before.row.accepted;
+        }
+        Some(order).filter(|order| !is_left && order != before)
+    }
+
+    pub fn server(self, mut server: Server<u8>) -> Server<u8> {
+        if self == Self::OnlyItsRecords {
+            let records = server.records.iter().filter(|(_, record)| record.is_its);
+            server.records = records.map(|(name, record)| (*name, *record)).collect();
+        }
+        server
     }
 
     pub fn row(self, order: &mut Order, report: &Report<u8>) {

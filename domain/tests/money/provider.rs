@@ -10,6 +10,8 @@ pub struct Provider {
     pub paid: [Option<[i64; 2]>; REFERENCES],
     /// Units that the shop has refunded itself, by reference and order.
     pub own: [[UnitSet; 2]; REFERENCES],
+    /// Units refunded for lines that a database has lost since: a line is paid once.
+    pub lines: [[UnitSet; 2]; REFERENCES],
     /// Units refunded beyond, as somebody has acknowledged.
     pub acknowledged: [i64; REFERENCES],
     /// The shop says UNITS.

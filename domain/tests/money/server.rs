@@ -3,14 +3,14 @@
 
 use domain::book::{Entry, Reason, State, UserUnits};
 use domain::confirm::{self, Confirmation, Given};
-use domain::facts::Refusal;
+use domain::facts::{Facts, Refusal};
 use domain::orders::{self, Cancel, Cancellation, OrderRequest};
 use domain::payments::{Outcome, Payment};
 use domain::plan::{Append, Decision, Hold, Left, Order, Plan};
 use domain::rows::{Phase, Report};
 use domain::rules::{Meant, Millis, Rules, SaleId};
 use domain::sale::Units;
-use domain::sales::{self, Restock};
+use domain::sales::{self, End, Restock};
 use domain::stream_entry::{self, OrderEntry, ReleaseEntry, Says};
 use domain::tries::{self, Wish};
 use domain::unit_set::UnitSet;
@@ -19,17 +19,23 @@ pub const ORDERS: usize = 3;
 pub const REFERENCES: usize = 2;
 const USERS: usize = 2;
 
-/// What a command has appended of an order.
-pub type Said = (Order<u8>, Report<u8>);
+/// What a command has appended of an order of a sale.
+pub type Said = (Order<u8>, Report<u8>, SaleId);
+
+/// Whom a command is about: user, order id and sale.
+pub type Who = (u8, u8, Meant);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Voucher {
+    /// Those of the last sale.
     pub rules: Rules,
+    /// There is no sale.
+    pub is_dropped: bool,
     pub stock: i64,
     pub buyers: [bool; USERS],
     pub units: [Option<UserUnits<u8>>; USERS],
     pub book: [Option<Entry<u8>>; ORDERS],
-    holds: [Option<Millis>; ORDERS],
+    pub holds: [Option<Millis>; ORDERS],
     pub payments: [Option<Payment<u8>>; REFERENCES],
     /// By order, as [`Self::noted`] numbers it.
     pub outside: [Option<Units>; USERS * ORDERS],
@@ -56,6 +62,7 @@ impl Voucher {
         let sale = SaleId::created_at(1);
         Self {
             rules: Rules { total, begin: None, end: None, limit: i64::MAX, hold, sale },
+            is_dropped: false,
             stock: total,
             buyers: [false; USERS],
             units: [None; USERS],
@@ -68,8 +75,8 @@ impl Voucher {
         }
     }
 
-    fn request(user: u8, id: u8) -> OrderRequest<u8> {
-        OrderRequest { user, id, sale: Meant::Any }
+    fn request((user, id, sale): Who) -> OrderRequest<u8> {
+        OrderRequest { user, id, sale }
     }
 
     /// Units that are held or sold, and on which no sale ever counts twice.
@@ -99,13 +106,13 @@ impl Voucher {
     /// CONFIRM, with UNITS or without.
     pub fn confirm(
         &mut self,
-        (user, id): (u8, u8),
+        who: Who,
         reference: Option<u8>,
         units: Option<i64>,
     ) -> (Option<Confirmation>, Vec<Said>) {
         let units = units.and_then(Units::new);
         let given = reference.map(|reference| Given { reference, is_refunded: false, units });
-        match confirm::confirm(self, &Self::request(user, id), given) {
+        match confirm::confirm(self, &Self::request(who), given) {
             Ok(Decision::Answer(answer)) => (Some(answer), Vec::new()),
             Ok(Decision::Do(answer, plan)) => (Some(answer), self.apply(plan)),
             Ok(Decision::ExpireFirst(_)) | Err(_) => (None, Vec::new()),
@@ -113,15 +120,10 @@ impl Voucher {
     }
 
     /// CONFIRM REFUND: an operator refunds the payment.
-    pub fn refund(
-        &mut self,
-        (user, id): (u8, u8),
-        reference: u8,
-        units: Option<i64>,
-    ) -> (bool, Vec<Said>) {
+    pub fn refund(&mut self, who: Who, reference: u8, units: Option<i64>) -> (bool, Vec<Said>) {
         let units = units.and_then(Units::new);
         let given = Some(Given { reference, is_refunded: true, units });
-        match confirm::confirm(self, &Self::request(user, id), given) {
+        match confirm::confirm(self, &Self::request(who), given) {
             Ok(Decision::Do(answer, plan)) => {
                 let is_late =
                     matches!(answer, Confirmation::TooLate | Confirmation::DuplicatePayment);
@@ -134,7 +136,7 @@ impl Voucher {
     /// CANCEL, with REFUNDED REF, and NORESTOCK.
     pub fn cancel(
         &mut self,
-        (user, id): (u8, u8),
+        who: Who,
         only: Option<State>,
         kept: i64,
         (refunded, norestock): (Option<u8>, bool),
@@ -142,7 +144,7 @@ impl Voucher {
         let only = if refunded.is_some() { Some(State::Sold) } else { only };
         let (reference, kept, refunded) = (refunded, Units::new(kept), refunded.is_some());
         let cancel = Cancel { only, kept, norestock, refunded, reference };
-        match orders::cancel(self, &Self::request(user, id), cancel) {
+        match orders::cancel(self, &Self::request(who), cancel) {
             Ok(Decision::Do(answer, plan)) => (answer, self.apply(plan)),
             Ok(Decision::Answer(answer)) => (answer, Vec::new()),
             Ok(Decision::ExpireFirst(_)) | Err(_) => (Cancellation::NoSuchOrder, Vec::new()),
@@ -162,9 +164,9 @@ impl Voucher {
     }
 
     /// RESTOCK delta FOR an order.
-    pub fn restock_for(&mut self, (user, id): (u8, u8), delta: i64) -> bool {
+    pub fn restock_for(&mut self, (user, id, sale): Who, delta: i64) -> bool {
         let order = self.noted(user, id);
-        let decided = sales::restock(self, Meant::Any, Restock::For { delta, order });
+        let decided = sales::restock(self, sale, Restock::For { delta, order });
         let Ok((_, plan)) = decided else { return false };
         self.rules = plan.rules.unwrap_or(self.rules);
         self.stock = plan.stock.map_or(self.stock, |stock| stock.after);
@@ -172,6 +174,51 @@ impl Voucher {
             self.outside[usize::from(order)] = units;
         }
         true
+    }
+
+    /// ALTER: HOLD 0, or HOLD again.
+    pub fn alter(&mut self) {
+        let hold = self.rules.hold.xor(Some(1000));
+        let altered = sales::alter(self, Meant::Any, |rules| Ok(Rules { hold, ..rules }));
+        self.rules = altered.ok().and_then(|plan| plan.rules).unwrap_or(self.rules);
+    }
+
+    /// ALTER END. False if orders are held, or there is no sale.
+    pub fn end(&mut self) -> bool {
+        let may = !self.is_dropped && self.holds.iter().all(Option::is_none);
+        self.rules.end = self.rules.end.or(may.then(|| self.now()));
+        may
+    }
+
+    /// DROP FORCE.
+    pub fn drop_sale(&mut self) -> Vec<Said> {
+        let mut said = Vec::new();
+        let delete = match sales::drop(self, Meant::Any, true, ORDERS) {
+            Ok(End::Delete(plan)) => Some(plan),
+            Ok(End::Cancel { ids, delete, .. }) => {
+                for id in ids {
+                    let plan = orders::end_hold(self, &id, Reason::Cancelled);
+                    said.extend(plan.map(|plan| self.apply(plan)).unwrap_or_default());
+                }
+                delete
+            }
+            Err(_) => None,
+        };
+        if delete.is_some() {
+            let (rules, payments, notes_ids) = (self.rules, self.payments, self.notes_ids);
+            let new = Self::new(0, false);
+            *self = Self { rules, payments, notes_ids, is_dropped: true, ..new };
+        }
+        said
+    }
+
+    /// CREATE of another sale.
+    pub fn create(&mut self, total: i64) {
+        let rules = Rules { total, end: None, sale: SaleId::created_at(1), ..self.rules };
+        if let Ok(plan) = sales::create(self, rules, false) {
+            (self.rules, self.stock) = (plan.rules.unwrap_or(rules), total);
+            self.is_dropped = false;
+        }
     }
 
     /// Applies a plan; what it appends is read as the worker reads it.
@@ -188,7 +235,7 @@ impl Voucher {
                 self.book[id] = Some(booked.entry);
                 let deadline = booked.hold();
                 let says = Says::Accepted { deadline, waited: None };
-                read(order, says).into_iter().collect()
+                read(order, self.rules.sale, says).into_iter().collect()
             }
             Plan::Amend(amend) => {
                 let (user, id) = (usize::from(amend.order.user), usize::from(amend.order.id));
@@ -234,16 +281,18 @@ impl Voucher {
                     Append::DeadLetter { .. } => None,
                 };
                 let all = amend.appends.all().iter().filter_map(says);
-                all.filter_map(|says| read(amend.order, says)).collect()
+                let sale = amend.sale.unwrap_or(self.rules.sale);
+                all.filter_map(|says| read(amend.order, sale, says)).collect()
             }
             _ => Vec::new(),
         }
     }
 
     /// What check and resolve see of an order.
-    pub fn seen(&self, user: u8, id: u8) -> domain::server_state::Server<u8> {
-        let at = usize::from(id);
-        let entry = self.book[at].filter(|it| it.user == user && it.has_had_units());
+    pub fn seen(&self, user: u8, id: u8, sale: SaleId) -> domain::server_state::Server<u8> {
+        let (at, is_over) = (usize::from(id), self.is_dropped || self.rules.sale != sale);
+        let entry = self.book[at].filter(|it| it.user == user && it.has_had_units() && !is_over);
+        let outside = self.outside[usize::from(self.noted(user, id))].filter(|_| !is_over);
         let order = entry.map(|it| domain::server_state::Booked {
             phase: match it.state {
                 State::Sold => Phase::Sold,
@@ -260,6 +309,7 @@ impl Voucher {
         let record = |(reference, payment): (u8, &Option<Payment<u8>>)| {
             let payment = (*payment)?;
             let is_its = payment.id == id && payment.user.is_none_or(|it| it == user);
+            let is_its = is_its && payment.sale == sale;
             let units = payment.paid.map(Units::get);
             Some((
                 reference,
@@ -268,19 +318,18 @@ impl Voucher {
         };
         domain::server_state::Server {
             order,
-            outside: self.outside[usize::from(self.noted(user, id))].map_or(0, Units::get),
+            outside: outside.map_or(0, Units::get),
             records: (0..).zip(&self.payments).filter_map(record).collect(),
             left: self.stock,
-            is_over: false,
+            is_over,
         }
     }
 }
 
 /// An entry as it is read from its stream.
-fn read(order: Order<u8>, says: Says<u8>) -> Option<Said> {
-    let sale = Some(SaleId::created_at(1));
+fn read(order: Order<u8>, sale: SaleId, says: Says<u8>) -> Option<Said> {
     let Order { user, id, units } = order;
-    let entry = OrderEntry { user, voucher: 7, id, units, sale };
+    let entry = OrderEntry { user, voucher: 7, id, units, sale: Some(sale) };
     Report::of(stream_entry::EventEntry { order: entry, says }, |it| it)
-        .map(|report| (order, report))
+        .map(|report| (order, report, sale))
 }

@@ -8,6 +8,7 @@ use crate::shop::{Asked, Kind, slot_of};
 use domain::book::State as OrderState;
 use domain::resolve::{Answer, agreed};
 use domain::rows::Times;
+use domain::rules::Meant;
 use domain::rulings::rule;
 use domain::unmatched::PaymentQuestion;
 
@@ -16,7 +17,6 @@ impl State {
     pub fn brief(&self) -> String {
         let mut text = String::new();
         for (slot, order) in self.shop.orders.iter().enumerate() {
-            let (voucher, id, user) = self.slot(slot);
             let conflicts = self.shop.conflicts(slot, Planted::Nothing).letters();
             let row = &order.row;
             text += &format!(
@@ -43,7 +43,7 @@ impl State {
                     it.is_nothing,
                 );
             }
-            let there = self.server.vouchers[voucher].seen(user, id);
+            let there = self.shop.seen(&self.server.vouchers, slot);
             text += &format!("\n    server {there:?}\n    ");
         }
         let paid = &self.provider;
@@ -60,7 +60,9 @@ impl State {
         let of = |server: &Server| server.unread.iter().map(|it| it.0).collect::<Vec<_>>();
         let mut used = of(&self.server);
         used.extend(self.replica.iter().flat_map(|it| of(it)));
-        for order in &self.shop.orders {
+        for order in
+            self.backup.iter().map(|it| &**it).chain([&self.shop]).flat_map(|it| &it.orders)
+        {
             let times = [order.row.accepted, order.row.confirmed];
             let payments = order.payments.values().map(|it| it.confirmed);
             used.extend(times.into_iter().chain(payments).filter_map(|it| match it {
@@ -106,10 +108,23 @@ impl State {
                 return;
             }
             Action::Pay(reference, slot, fewer) => return self.pay(reference, slot, fewer),
+            Action::Alter => return self.server.vouchers[0].alter(),
+            Action::Drop => {
+                let said = self.server.vouchers[0].drop_sale();
+                return self.append(0, said);
+            }
+            Action::Create => return self.create(bounds.total),
             _ => return,
         };
         let (voucher, id, user) = self.slot(slot);
+        let is_over = self.shop.seen(&self.server.vouchers, slot).is_over;
         let server = &mut self.server.vouchers[voucher];
+        let who = match action {
+            Action::Confirm(..) if !bounds.named => (user, id, Meant::Any),
+            Action::Confirm(..) => self.shop.kind.who(slot),
+            _ if is_over => return,
+            _ => self.shop.kind.who(slot),
+        };
         let said = match action {
             Action::Buy(_) => server.buy(user, id, bounds.units),
             Action::Expire(_) => server.expire(id),
@@ -120,7 +135,7 @@ impl State {
                     return;
                 }
                 let how = (reference.filter(|_| is_refunded), is_norestock);
-                let (_, said) = server.cancel((user, id), None, kept, how);
+                let (_, said) = server.cancel(who, None, kept, how);
                 let more = server.refunded(id).without(&refunded);
                 if let Some(reference) = reference {
                     // The shop has refunded it at the provider.
@@ -131,11 +146,46 @@ impl State {
             Action::Confirm(reference, _, more) => {
                 let units = self.provider.units_at(reference, slot) + more;
                 let units = Some(units).filter(|_| bounds.is_stated);
-                server.confirm((user, id), Some(reference), units).1
+                server.confirm(who, Some(reference), units).1
             }
             _ => Vec::new(),
         };
         self.append(voucher, said);
+    }
+
+    /// Another sale of the voucher, of which an order is explored.
+    fn create(&mut self, total: i64) {
+        if self.shop.kind == Kind::Sales && !self.has_created {
+            self.has_created = true;
+            self.server.vouchers[0].create(total);
+        }
+    }
+
+    /// A check, after the end of the sale. False if it does not find it consistent.
+    pub fn close(&mut self, planted: Planted) -> bool {
+        let is_calm = self.server.unread.is_empty()
+            && self.server.vouchers[0].end()
+            && self.shop.check(&self.server.vouchers, None, planted).is_empty();
+        for slot in (0..self.shop.orders.len()).filter(|_| is_calm) {
+            if !self.shop.seen(&self.server.vouchers, slot).is_over {
+                self.shop.closed[slot] = self.shop.sums(slot, planted);
+            }
+        }
+        is_calm
+    }
+
+    /// The database is as it was; lines that it lacks now are worked off, or are not.
+    pub fn restore(&mut self, are_paid: bool) {
+        let Some(backup) = self.backup.take() else { return };
+        let now = std::mem::replace(&mut self.shop, *backup);
+        for (slot, order) in now.orders.iter().enumerate().filter(|_| are_paid) {
+            for (reference, payment) in order.payments.iter() {
+                let its = self.shop.orders[slot].payments.get(reference);
+                let lost = its.map_or(payment.lines.clone(), |it| payment.lines.without(&it.lines));
+                let paid = &mut self.provider.lines[usize::from(*reference)][slot];
+                *paid = paid.union(&lost);
+            }
+        }
     }
 
     /// A customer pays for what the order has, or had until it was released unpaid.
@@ -147,6 +197,9 @@ impl State {
         let all = if self.shop.kind == Kind::Cart { 0..2 } else { slot..slot + 1 };
         for slot in all {
             let (voucher, id, user) = self.slot(slot);
+            if self.shop.seen(&self.server.vouchers, slot).is_over {
+                return;
+            }
             let entry = self.server.vouchers[voucher].book[usize::from(id)];
             let Some(entry) = entry.filter(|it| it.user == user) else { return };
             let is_payable = match entry.state {
@@ -175,7 +228,7 @@ impl State {
 
     /// No unit of a sale is made or lost.
     pub fn sound(&self, bounds: &Bounds) -> Result<(), &'static str> {
-        for voucher in &self.server.vouchers {
+        for voucher in self.server.vouchers.iter().filter(|it| !it.is_dropped) {
             let outside: i64 = voucher.outside.iter().flatten().map(|it| it.get()).sum();
             let is_right = voucher.stock >= 0
                 && voucher.stock + voucher.live() == voucher.rules.total
@@ -207,8 +260,7 @@ impl State {
                 self.shop.tend(planted)
             }
             Asked::Order(slot, _) => {
-                let (voucher, id, user) = self.slot(slot);
-                let server = self.server.vouchers[voucher].seen(user, id);
+                let server = self.shop.seen(&self.server.vouchers, slot);
                 let others: Vec<_> = (0..2).map(|it| self.shop.others(slot, it, planted)).collect();
                 let other = |reference: &u8| others[usize::from(*reference)].clone();
                 let order = &mut self.shop.orders[slot];
@@ -283,14 +335,14 @@ impl State {
 
     /// The payment's confirmation is sent again, or CONFIRM REFUND.
     fn about_payment(&mut self, slot: usize, reference: u8, refunds: bool) {
-        let (voucher, id, user) = self.slot(slot);
+        let (voucher, who) = (self.slot(slot).0, self.shop.kind.who(slot));
         let units = self.provider.units_at(reference, slot);
         let units = Some(units).filter(|_| self.provider.is_stated);
         let server = &mut self.server.vouchers[voucher];
         let said = if refunds {
-            server.refund((user, id), reference, units).1
+            server.refund(who, reference, units).1
         } else {
-            server.confirm((user, id), Some(reference), units).1
+            server.confirm(who, Some(reference), units).1
         };
         self.append(voucher, said);
     }
