@@ -186,6 +186,24 @@ pub struct Resolution<R> {
     pub after: Option<ServerStep<R>>,
 }
 
+impl<R: Ord> Resolution<R> {
+    /// Whether the server has of the order what the steps before the ruling make of what was
+    /// shown. Not so if somebody else has released or refunded units of it meanwhile: the ruling
+    /// would give these another home.
+    pub fn is_as_shown(&self, shown: &Server<R>, now: &Server<R>) -> bool {
+        let kept = self.before.iter().rev().find_map(|step| match step {
+            ServerStep::Cancel { kept, .. } if *kept > 0 => Some(*kept),
+            _ => None,
+        });
+        match (&shown.order, &now.order) {
+            (Some(shown), Some(now)) => {
+                now.units == kept.unwrap_or(shown.units) && now.refunded == shown.refunded
+            }
+            (shown, now) => shown == now,
+        }
+    }
+}
+
 /// How many of the order's units can be kept with a reference: the lowest without another home.
 fn most<R: Ord + Clone, I: Copy + Eq>(
     account: &Account<R, I>,

@@ -11,12 +11,15 @@ use domain::resolve::{Answer, Resolution, ServerStep, plan};
 use domain::rows::Report;
 use domain::ruling::Word;
 use domain::rulings::rule;
+use domain::server_state::Server;
 
 /// A resolve under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Resolve {
     slot: usize,
     shown: Order,
+    /// What the server said of the order.
+    server: Server<u8>,
     plan: Resolution<u8>,
     /// Steps done.
     done: usize,
@@ -46,7 +49,7 @@ impl Resolve {
         let others = |reference: &u8| shop.others(slot, *reference, planted);
         let plan = plan(&shown, &server, answer, others);
         let said = plan.said.clone();
-        Self { slot, shown, plan, done: 0, said, is_noted }
+        Self { slot, shown, server, plan, done: 0, said, is_noted }
     }
 
     /// The units that the server has for the order once the steps are done.
@@ -75,6 +78,10 @@ impl Resolve {
         let has = self.has();
         if self.done == steps {
             self.done += 1;
+            let now = shop.seen(vouchers, self.slot);
+            if planted != Planted::LooksOnce && !self.plan.is_as_shown(&self.server, &now) {
+                return Ok(Done { said: Vec::new(), goes_on: false });
+            }
             let goes_on = self.rule(shop, provider, planted)? && self.plan.after.is_some();
             return Ok(Done { said: Vec::new(), goes_on });
         }

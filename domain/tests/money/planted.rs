@@ -53,10 +53,12 @@ pub enum Planted {
     HeldByRules,
     /// The provider's units are not compared.
     UnitsNotListed,
+    /// A ruling is made on what the server said before the steps.
+    LooksOnce,
 }
 
 /// All of them, each with bounds in which it is found.
-pub const PLANTED: [(Planted, &str); 22] = [
+pub const PLANTED: [(Planted, &str); 23] = [
     (Planted::LinesInConflict, "one held u1 t1 stated c5 l1 p1"),
     (Planted::DeafRuling, "one once u1 t1 stated c4 l1 r1 p0"),
     (Planted::EternalRuling, "one held u1 t1 stated c4 l1 r1 p1"),
@@ -79,6 +81,7 @@ pub const PLANTED: [(Planted, &str); 22] = [
     (Planted::DroppedIsWhole, "one held u2 t2 stated c5 l0 d1 p1 keeps drops"),
     (Planted::HeldByRules, "one held u2 t2 unstated c5 l0 d1 p1 keeps alters"),
     (Planted::UnitsNotListed, "one held u2 t2 stated c4 l1 p1 fewer wrong"),
+    (Planted::LooksOnce, "one held u2 t2 stated c4 l0 r2 p1 keeps refunds"),
 ];
 
 impl Planted {

@@ -143,6 +143,12 @@ impl Desk<'_> {
                 Done::TooFew => is_oversold = true,
             }
         }
+        let now = ask_server(&mut source, key, &references).await?;
+        ensure!(
+            plan.is_as_shown(&server, &now),
+            "the server has changed (somebody else has released units of the order): run the \
+             worker, and look again"
+        );
         let ruling = Wanted { is_without_units: is_oversold, ..plan.ruling.clone() };
         let shown = order.clone();
         let change = |accounts: &mut Accounts| {

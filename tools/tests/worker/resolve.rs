@@ -1,5 +1,6 @@
 //! What an operator resolves after a loss: each answer does what it says on both sides, once.
 
+use std::io::{Read as _, Write as _};
 use std::process::Command;
 
 use redis::Value;
@@ -8,7 +9,7 @@ use crate::check::{checked, expect};
 use crate::databases::Database;
 use crate::shop::{Shop, databases, pairs};
 use crate::statements::documented;
-use crate::worker::{SHARDS, WORKER};
+use crate::worker::{SHARDS, WORKER, asking};
 
 pub const CHECK: [&str; 2] = ["--voucher", "7"];
 
@@ -349,4 +350,29 @@ fn an_unmatched_payment_of_a_cart_is_refunded_part_by_part() {
     }
     expect(&shop, &[], 0, &["CONSISTENT"]);
     assert_eq!(shop.refunds("A"), 3);
+}
+
+/// While an operator reads what a resolve would do, the shop cancels and refunds a unit itself.
+#[test]
+fn a_unit_that_the_shop_has_refunded_meanwhile_is_on_no_line() {
+    let shop = Shop::saved(Database::sqlite(), "HOLD 600000 LIMIT 5");
+    assert_eq!(shop.run("SECKILL.TRY 7 501 1001 UNITS 2"), Value::Int(0));
+    shop.pay("7 501 1001", "A", 1);
+    shop.drain(&[]);
+    let words = ["resolve", "1001", "--release"].map(str::to_owned);
+    let mut asked = asking(shop.worker_args().into_iter().chain(words), shop.server.dir());
+    let (mut said, mut out) = (Vec::new(), asked.stdout.take().expect("a pipe"));
+    while !said.ends_with(b"Type yes to do it: ") {
+        let mut byte = [0];
+        out.read_exact(&mut byte).expect("a question");
+        said.extend(byte);
+    }
+    assert_eq!(shop.run("SECKILL.CANCEL 7 501 1001 KEEP 1 REFUNDED"), Value::Int(1));
+    asked.stdin.take().expect("a pipe").write_all(b"yes\n").expect("to answer");
+    let ended = asked.wait_with_output().expect("its end");
+    let why = String::from_utf8_lossy(&ended.stderr);
+    assert!(!ended.status.success() && why.contains("the server has changed"), "{why}");
+    shop.drain(&[]);
+    assert_eq!(shop.refunds("A"), 1);
+    expect(&shop, &CHECK, 0, &["\nCONSISTENT: "]);
 }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use kit::program::Program;
@@ -19,16 +19,21 @@ pub fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     wait_for(what, || is_true().then_some(())).unwrap_or_else(|late| panic!("{late}"));
 }
 
-/// Runs a command of the worker to its end, with this input; its exit code and its output.
-pub fn asked(args: impl Iterator<Item = String>, dir: &Path, input: &str) -> (Option<i32>, String) {
-    let mut asked = Command::new(WORKER)
+/// Starts a command of the worker that asks something.
+pub fn asking(args: impl Iterator<Item = String>, dir: &Path) -> Child {
+    Command::new(WORKER)
         .args(args)
         .current_dir(dir)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("run seckill-worker");
+        .expect("run seckill-worker")
+}
+
+/// Runs a command of the worker to its end, with this input; its exit code and its output.
+pub fn asked(args: impl Iterator<Item = String>, dir: &Path, input: &str) -> (Option<i32>, String) {
+    let mut asked = asking(args, dir);
     // It may have ended without a question.
     let _ = asked.stdin.take().expect("a pipe").write_all(input.as_bytes());
     let output = asked.wait_with_output().expect("its end");
