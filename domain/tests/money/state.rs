@@ -174,6 +174,14 @@ impl State {
         is_calm
     }
 
+    /// Would the database go back behind what a sale did after a check had found it consistent?
+    /// Once it is dropped, nobody but its entries knows.
+    pub fn would_lose_of_a_closed_sale(&self) -> bool {
+        let Some(backup) = &self.backup else { return false };
+        let mut slots = 0..backup.orders.len();
+        slots.any(|it| backup.closed[it].is_some() && backup.orders[it] != self.shop.orders[it])
+    }
+
     /// The database is as it was; lines that it lacks now are worked off, or are not.
     pub fn restore(&mut self, are_paid: bool) {
         let Some(backup) = self.backup.take() else { return };
