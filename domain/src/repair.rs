@@ -128,15 +128,15 @@ fn words<R: Ord + Clone, I: Copy + Eq>(
     // The units that the order had when it was paid, as far as its payment's own row does not know.
     // One that was sold at once had all it asked for when it was sold.
     let payment_row = order.reference.as_ref().and_then(|it| account.payments.get(it));
-    let known = match payment_row.map_or(0, |it| it.had) {
+    let had = payment_row.map_or(0, |it| it.had);
+    let known = match had {
         0 if is_held => account.row.sold,
         0 if order.reference.is_none() => order.asked,
-        had => had,
+        _ => had,
     };
-    let is_known = payment_row.is_some_and(|it| it.had > 0);
     let refunded = order.refunded.ranges().last().map_or(0, |(_, last)| last);
     let sold = match order.paid {
-        Some(paid) if !is_known => paid.min(order.asked).min(held_to).max(order.units),
+        Some(paid) if had == 0 => paid.min(order.asked).min(held_to).max(order.units),
         None if order.asked == order.units => order.units,
         // If that is not known, no unit is taken for paid that nobody names.
         _ => known.max(order.units).max(refunded),
