@@ -229,9 +229,22 @@ func start(folder string) (*embed.Etcd, *clientv3.Client) {
 GO
 }
 
-# Likewise with NATS: `broker, js := start(folder)`, again if it was shut down.
+# Likewise with NATS, for programs of a main alone: `broker, js := start(folder)`, again if it was shut down.
 nats_program() {
     go_program github.com/nats-io/nats-server/v2@v2.15.3 github.com/nats-io/nats.go@v1.55.0 <<GO
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
 $(cat)
 
 func must[T any](value T, err error) T {

@@ -8,19 +8,6 @@
 # default) where there is no program that reads the advisories of it.
 . "$(dirname "$0")/common.sh"
 nats_program <<'GO'
-package main
-
-import (
-	"context"
-	"fmt"
-	"os"
-	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-)
-
 func main() {
 	ctx := context.Background()
 	broker, js := start(os.Args[1])

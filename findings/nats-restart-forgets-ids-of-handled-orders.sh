@@ -8,19 +8,6 @@
 # out is nowhere, and its repeat is confirmed as a duplicate and not stored, so the order that was lost can't be sent again.
 . "$(dirname "$0")/common.sh"
 nats_program <<'GO'
-package main
-
-import (
-	"context"
-	"fmt"
-	"os"
-	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-)
-
 func main() {
 	ctx := context.Background()
 	running, js := start(os.Args[1])
